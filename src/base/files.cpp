@@ -1,0 +1,146 @@
+#include "base/files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace qcalib {
+
+namespace {
+
+constexpr std::size_t write_buffer_bytes = std::size_t{1} << 18;
+
+std::string system_message(int code) { return std::generic_category().message(code); }
+
+std::string shown(const std::filesystem::path& path) { return printable(path.string()); }
+
+// Opens a regular file for reading and answers its descriptor and size.
+std::pair<int, std::size_t> open_regular_file(const std::filesystem::path& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) fail("{}: cannot be read: {}", shown(path), system_message(errno));
+    struct stat status = {};
+    if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        ::close(descriptor);
+        fail("{}: expected a file, found {}", shown(path), S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+    }
+    return {descriptor, static_cast<std::size_t>(status.st_size)};
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+    const auto [descriptor, size] = open_regular_file(path);
+    size_ = size;
+    if (size_ > 0) {
+        void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        const int code = errno;
+        ::close(descriptor);
+        if (mapping == MAP_FAILED) fail("{}: cannot be mapped: {}", shown(path), system_message(code));
+        data_ = static_cast<const std::byte*>(mapping);
+    } else {
+        ::close(descriptor);
+    }
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release_pages(std::span<const std::byte> range) const {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t last = (begin + range.size()) / page * page;
+    if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+    const auto [descriptor, size] = open_regular_file(path);
+    std::string text(size, '\0');
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t count = ::read(descriptor, text.data() + done, size - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        done += static_cast<std::size_t>(count);
+    }
+    ::close(descriptor);
+    if (done != size) fail("{}: cannot be read: {} of {} bytes came", shown(path), done, size);
+    return text;
+}
+
+void prepare_output_folder(const std::filesystem::path& folder) {
+    std::error_code code;
+    std::filesystem::create_directories(folder, code);
+    if (!std::filesystem::is_directory(folder)) {
+        fail("{}: cannot be made a folder: {}", shown(folder),
+             code ? code.message() : std::string("a file of that name exists"));
+    }
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+        fail("{}: cannot be written to: {}", shown(folder), system_message(errno));
+    }
+}
+
+OutputFile::OutputFile(std::filesystem::path path, std::string_view temporary_suffix) : path_(std::move(path)) {
+    temporary_ = path_;
+    temporary_ += temporary_suffix;
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) fail("{}: cannot be written: {}", shown(path_), system_message(errno));
+    buffer_.reserve(write_buffer_bytes);
+}
+
+OutputFile::~OutputFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+    size_ += bytes.size();
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    if (buffer_.size() >= write_buffer_bytes) flush_buffer();
+}
+
+void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+void OutputFile::flush_buffer() {
+    std::size_t done = 0;
+    while (done < buffer_.size()) {
+        const ssize_t count = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail("{}: cannot be written: {}", shown(path_), system_message(errno));
+        done += static_cast<std::size_t>(count);
+    }
+    buffer_.clear();
+}
+
+void OutputFile::commit() {
+    flush_buffer();
+    if (::fsync(descriptor_) != 0 && errno != EINVAL) {
+        fail("{}: cannot be written: {}", shown(path_), system_message(errno));
+    }
+    ::close(std::exchange(descriptor_, -1));
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+        const int code = errno;
+        ::unlink(temporary_.c_str());
+        fail("{}: cannot be put in place: {}", shown(path_), system_message(code));
+    }
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+    OutputFile file(path);
+    file.write(text);
+    file.commit();
+}
+
+}  // namespace qcalib

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace qcalib {
+
+struct Graph;
+
+// Index into Graph::values. An optional input or output that a node leaves out is no_value.
+using ValueId = std::uint32_t;
+constexpr ValueId no_value = std::numeric_limits<ValueId>::max();
+
+// One dimension of a declared shape: fixed, named ("N"), or unknown (no size and no name).
+struct Dimension {
+    std::optional<std::int64_t> size;
+    std::string name;
+};
+
+// A tensor of the graph as the file declares it.
+struct Value {
+    std::string name;                              // any bytes; unique in its graph; never empty
+    DataType declared_type = DataType::undefined;  // undefined where the file does not say
+    std::optional<std::vector<Dimension>> declared_shape;
+    std::optional<Tensor> initializer;  // float16, bfloat16 and double data come as float32, see declared_type
+    std::uint32_t producer = std::numeric_limits<std::uint32_t>::max();  // index into Graph::nodes, or none
+};
+
+using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, std::shared_ptr<const Graph>,
+                                    std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>>;
+
+struct Node {
+    std::string name;      // as in the file, may be empty: use label() for messages
+    std::string domain;    // "" for ONNX's own operators
+    std::string op_type;
+    std::int64_t opset = 0;  // the version of `domain` the model imports
+    std::vector<ValueId> inputs;   // no_value for one left out
+    std::vector<ValueId> outputs;  // no_value for one left out
+    std::vector<ValueId> captured;  // values of this graph that the node's subgraphs read
+    std::map<std::string, AttributeValue, std::less<>> attributes;
+
+    // The attribute as `T`, or `otherwise` where it is not given. Throws Error naming the node where it has
+    // another type.
+    template <typename T>
+    T attribute(std::string_view attribute_name, T otherwise) const;
+    bool has_attribute(std::string_view attribute_name) const;
+};
+
+// A model's graph: a view of the user's file. Nodes are in an order in which every input is made before it is used.
+struct Graph {
+    std::string name;
+    std::vector<Value> values;
+    std::vector<Node> nodes;
+    std::vector<ValueId> inputs;  // without those that have an initializer
+    std::vector<ValueId> outputs;
+    std::vector<std::pair<ValueId, std::string>> captures;  // a subgraph's values that its outer graph makes, by name
+
+    // The value of that name, or no_value.
+    ValueId find(std::string_view value_name) const;
+    std::unordered_map<std::string, ValueId> index;  // name -> value
+};
+
+// A model file and what identifies it.
+struct Model {
+    std::string path;
+    std::int64_t ir_version = 0;
+    std::string producer;
+    std::map<std::string, std::int64_t> opsets;  // domain -> version
+    std::shared_ptr<const Graph> graph;
+    std::string hash;  // hex SHA-256 over the model file, then its external data files in order of first use
+    std::vector<std::string> remarks;  // e.g. that double tensors are computed as float
+};
+
+// "Conv 'conv1'" or "Conv making 'y'" for a node without a name: how messages name a node.
+std::string label(const Graph& graph, const Node& node);
+
+// "[1,3,H,?]" or "unknown shape".
+std::string to_string(const std::optional<std::vector<Dimension>>& shape);
+
+[[noreturn]] void throw_wrong_attribute(const Node& node, std::string_view attribute_name);
+
+template <typename T>
+T Node::attribute(std::string_view attribute_name, T otherwise) const {
+    const auto found = attributes.find(attribute_name);
+    if (found == attributes.end()) return otherwise;
+    const T* value = std::get_if<T>(&found->second);
+    if (value == nullptr) throw_wrong_attribute(*this, attribute_name);
+    return *value;
+}
+
+}  // namespace qcalib

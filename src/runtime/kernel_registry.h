@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace qcalib {
+
+// One operator from one opset version on.
+struct OperatorEntry {
+    std::string domain;      // "" for ONNX's own
+    std::string op_type;
+    std::int64_t since = 1;  // the first opset version this entry serves
+    std::string summary;     // one line for `qcalib list operators`
+    std::vector<std::size_t> value_inputs;  // integer inputs whose value prepare() must know (shapes, axes, pads)
+    std::unique_ptr<Kernel> (*make)() = nullptr;            // the fast kernel (float32)
+    std::unique_ptr<Kernel> (*make_reference)() = nullptr;  // the plain one beside it (float32 and float64)
+};
+
+template <typename K>
+std::unique_ptr<Kernel> make_kernel() {
+    return std::make_unique<K>();
+}
+
+class KernelRegistry {
+  public:
+    // A second entry of the same operator and version is an internal error.
+    void add(OperatorEntry entry);
+    // The entry with the greatest `since` that is at most `opset`, or nullptr.
+    const OperatorEntry* find(std::string_view domain, std::string_view op_type, std::int64_t opset) const;
+    std::vector<const OperatorEntry*> entries() const;  // sorted by domain, name, version
+    // Names of the operators of `domain`.
+    std::vector<std::string> names(std::string_view domain) const;
+
+  private:
+    std::map<std::pair<std::string, std::string>, std::map<std::int64_t, OperatorEntry>> operators_;
+};
+
+// All operators qcalib has; listed in runtime/kernels/all.cpp.
+const KernelRegistry& builtin_kernels();
+
+}  // namespace qcalib

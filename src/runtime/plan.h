@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/kernel.h"
+#include "runtime/tap.h"
+
+namespace qcalib {
+
+// Where a buffer of a plan lies: at an offset of the worker's arena, or fixed memory (constants).
+struct Placement {
+    std::size_t offset = 0;
+    const std::byte* fixed = nullptr;
+};
+
+// One tensor of a plan: a value of the graph in one memory order.
+struct PlanTensor {
+    TensorDescriptor descriptor;
+    Placement placement;
+};
+
+// What happens at one point of a plan.
+struct Step {
+    enum class Kind : std::uint8_t {
+        run,      // a kernel
+        reorder,  // inputs[0] copied into outputs[0]'s memory order
+        show,     // nothing is computed: a view, or a value folded when the plan was made (copied where a tap writes)
+    };
+    Kind kind = Kind::run;
+    std::uint32_t node = 0;                // index into Graph::nodes (run, show)
+    std::shared_ptr<Kernel> kernel;        // run
+    std::vector<std::int32_t> inputs;      // indices into Plan::tensors, -1: left out
+    std::vector<std::int32_t> outputs;
+    std::size_t scratch_bytes = 0;
+    std::vector<DataType> rounding;        // per output: float16 or bfloat16 to round to, else undefined
+    std::vector<std::pair<ValueId, std::int32_t>> observed;  // values to hand to the taps afterwards
+};
+
+// The prepared steps for one signature. Immutable and shared by the workers.
+class Plan {
+  public:
+    std::size_t arena_bytes() const { return arena_bytes_; }
+    std::size_t scratch_bytes() const { return scratch_bytes_; }
+    std::span<const Step> steps() const { return steps_; }
+    std::span<const PlanTensor> tensors() const { return tensors_; }
+
+    // The shape and type a value has in this plan (memory order as made), or nullptr for one that is not made.
+    const TensorDescriptor* descriptor(ValueId value) const;
+    // The type a value is rounded to after it is made (float16, bfloat16), or its own type.
+    DataType declared_type(ValueId value) const;
+
+  private:
+    friend class PlanBuilder;
+    friend class Frame;
+
+    const Graph* graph_ = nullptr;
+    std::vector<Tap*> taps_;
+    std::vector<PlanTensor> tensors_;
+    std::vector<Step> steps_;
+    std::vector<std::int32_t> graph_inputs_;  // plan tensors of the graph's inputs
+    std::vector<std::pair<ValueId, std::int32_t>> observed_inputs_;
+    std::unordered_map<ValueId, std::int32_t> tensor_of_value_;
+    std::unordered_map<ValueId, DataType> declared_types_;
+    std::vector<Tensor> kept_;  // constants the steps point into
+    std::vector<std::shared_ptr<const HugeBuffer>> kept_weights_;
+    std::size_t arena_bytes_ = 0;
+    std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace qcalib

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/kernel_registry.h"
+#include "runtime/plan.h"
+#include "runtime/tap.h"
+#include "runtime/weight_cache.h"
+
+namespace qcalib {
+
+struct ProgramOptions {
+    bool reference_kernels = false;  // plain kernels instead of fast ones
+    bool float64 = false;            // compute float tensors in double (reference kernels only)
+    bool row_major_only = false;     // never use channels-last, whatever kernels ask for
+    std::map<ValueId, Tensor> replaced;  // values of initializers to use instead of the file's
+};
+
+// Each operator of the graph (subgraphs included) that `registry` lacks: one line per operator with its domain, its
+// opset and its nodes. Empty where the model can run.
+std::vector<std::string> missing_operators(const Graph& graph, const KernelRegistry& registry);
+
+// A graph made ready to run: kernels chosen, what hangs on initializers alone folded, plans made on demand and kept.
+// Thread-safe. Throws Error listing all missing operators.
+class Program {
+  public:
+    Program(std::shared_ptr<const Graph> graph, const KernelRegistry& registry, std::vector<Tap*> taps,
+            ProgramOptions options = {});
+    ~Program();
+
+    const Graph& graph() const { return *graph_; }
+
+    // The value of an initializer (its replacement, if any) or of what was folded from initializers; else nullptr.
+    // Row-major, float values as float32 (float64 where so computed).
+    const Tensor* constant(ValueId value) const;
+
+    // The plan for inputs of these descriptors and, where shapes depend on them, values; from a small cache.
+    // `inputs` are the graph's inputs in order. Errors name the node that cannot take its inputs.
+    std::shared_ptr<const Plan> plan(std::span<const Tensor> inputs);
+
+    std::size_t weight_bytes() const { return weights_.bytes(); }
+
+  private:
+    friend class PlanBuilder;
+
+    void fold_constants();
+    std::string signature_of(std::span<const Tensor> inputs) const;
+
+    std::shared_ptr<const Graph> graph_;
+    const KernelRegistry& registry_;
+    std::vector<Tap*> taps_;
+    ProgramOptions options_;
+    WeightCache weights_;
+    std::vector<const OperatorEntry*> entries_;          // per node
+    std::vector<TapRight> rights_;                        // per value
+    std::unordered_map<ValueId, Tensor> constants_;       // initializers and folded values
+    std::vector<bool> folded_;                            // per node: its outputs are constants
+    std::vector<std::size_t> signature_inputs_;           // graph inputs whose values are part of the signature
+
+    std::mutex mutex_;
+    std::vector<std::pair<std::string, std::shared_ptr<const Plan>>> plans_;  // most recently used first
+};
+
+}  // namespace qcalib

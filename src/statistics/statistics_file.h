@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "statistics/counter.h"
+#include "statistics/histogram.h"
+
+namespace qcalib {
+
+struct TensorInfo {
+    std::string name;       // any bytes
+    bool constant = false;  // hangs on initializers alone: counted once, no place in rows
+
+    bool operator==(const TensorInfo&) const = default;
+};
+
+// What a .qstats file says of the run that made it.
+struct StatisticsHeader {
+    std::string model_hash;            // hex SHA-256, see Model::hash
+    std::string settings;              // canonical text of all that can change a count
+    std::string instruction_set;       // "avx512", ...
+    CounterSettings counter;
+    std::uint64_t selected = 0;        // samples of the whole selection, before sharding
+    std::uint32_t shard = 1;           // 1-based
+    std::uint32_t shards = 1;
+    std::vector<TensorInfo> tensors;   // graph order
+
+    bool operator==(const StatisticsHeader&) const = default;
+};
+
+// One sample's entries for the tensors that are no constants, in header order.
+struct Row {
+    std::uint64_t number = 0;  // in the selection, from 0
+    std::vector<SampleSummary> entries;
+};
+
+// The statistics of all tensors of a run. Merging locks only the tensor it changes.
+class StatisticsSet {
+  public:
+    explicit StatisticsSet(std::size_t tensors);
+    void merge(std::size_t tensor, const TensorStatistics& sample);
+    const TensorStatistics& operator[](std::size_t tensor) const { return statistics_[tensor]; }
+    std::size_t size() const { return statistics_.size(); }
+
+  private:
+    std::vector<TensorStatistics> statistics_;
+    std::unique_ptr<std::mutex[]> locks_;
+};
+
+// Writes a .qstats file: the header at once, rows in ascending order as they come, the rest in finish(). While it is
+// written it is called `<path>.part`; without finish() it is removed.
+class StatisticsWriter {
+  public:
+    StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header);
+    ~StatisticsWriter();
+    void add_row(const Row& row);
+    // `skipped` are the numbers of samples without a row, ascending.
+    void finish(std::span<const TensorStatistics> tensors, std::span<const std::uint64_t> skipped);
+    void finish(const StatisticsSet& tensors, std::span<const std::uint64_t> skipped);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// A finished .qstats file, mapped: rows stay in the file and are read in place. Opening checks magic, version,
+// lengths and checksum; Errors start with the path.
+class StatisticsFile {
+  public:
+    explicit StatisticsFile(const std::filesystem::path& path);
+    ~StatisticsFile();
+
+    const std::filesystem::path& path() const;
+    const StatisticsHeader& header() const;
+    std::size_t rows() const;
+    std::uint64_t row_number(std::size_t row) const;
+    // The entry of a tensor (index into header().tensors, no constant) in the row of that index.
+    SampleSummary entry(std::size_t row, std::size_t tensor) const;
+    Row row(std::size_t row) const;
+    const TensorStatistics& tensor(std::size_t tensor) const;
+    const std::vector<std::uint64_t>& skipped() const;
+    // Index of the tensor of that name, or nothing.
+    std::optional<std::size_t> find(std::string_view name) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Merges all shards of one run, in any order, into the file the unsharded run writes. Errors name the files: a sample
+// met twice (overlap); another model, setting, instruction set, shard count or constant (foreign); a shard not given
+// (missing).
+void merge_statistics(std::span<const std::filesystem::path> shards, const std::filesystem::path& output);
+
+}  // namespace qcalib

@@ -1,0 +1,176 @@
+#include "tensor/tensor.h"
+
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include <Eigen/Core>
+
+#include "base/error.h"
+
+namespace qcalib {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+    const std::align_val_t aligned{alignment};
+    auto* memory = static_cast<std::byte*>(::operator new(bytes == 0 ? 1 : bytes, aligned));
+    return {memory, [aligned](std::byte* pointer) { ::operator delete(pointer, aligned); }};
+}
+
+// Copies [outer][rows][columns] elements of `size` bytes to [outer][columns][rows].
+template <typename Element>
+void transpose_planes(const std::byte* source, std::byte* target, std::size_t outer, std::size_t rows,
+                      std::size_t columns) {
+    const auto* from = reinterpret_cast<const Element*>(source);
+    auto* to = reinterpret_cast<Element*>(target);
+    constexpr std::size_t tile = 16;
+    for (std::size_t plane = 0; plane < outer; ++plane) {
+        for (std::size_t column = 0; column < columns; column += tile) {
+            const std::size_t column_end = std::min(columns, column + tile);
+            for (std::size_t row = 0; row < rows; ++row) {
+                for (std::size_t c = column; c < column_end; ++c) to[c * rows + row] = from[row * columns + c];
+            }
+        }
+        from += rows * columns;
+        to += rows * columns;
+    }
+}
+
+}  // namespace
+
+bool same_in_both_orders(std::span<const std::int64_t> shape) {
+    if (shape.size() < 3 || shape.size() > 5) return true;
+    return shape[1] == 1 || element_count(shape.subspan(2)) == 1 || element_count(shape) == 0;
+}
+
+Tensor::Tensor(TensorDescriptor descriptor) : descriptor_(std::move(descriptor)) {
+    memory_ = allocate(descriptor_.bytes());
+    data_ = memory_.get();
+}
+
+Tensor::Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file, std::span<const std::byte> bytes)
+    : descriptor_(std::move(descriptor)), file_(std::move(file)), data_(bytes.data()) {
+    assert(bytes.size() == descriptor_.bytes());
+}
+
+MutableTensorView Tensor::mutable_view() {
+    assert(memory_ != nullptr);
+    return {&descriptor_, memory_.get()};
+}
+
+void Tensor::release_pages() const {
+    if (file_) file_->release_pages({data_, descriptor_.bytes()});
+}
+
+void copy_to_order(TensorView source, MutableTensorView target) {
+    assert(source.descriptor->type == target.descriptor->type && source.descriptor->shape == target.descriptor->shape);
+    const Shape& shape = source.descriptor->shape;
+    if (source.descriptor->order == target.descriptor->order || same_in_both_orders(shape)) {
+        std::memcpy(target.data, source.data, source.descriptor->bytes());
+        return;
+    }
+    const auto outer = static_cast<std::size_t>(shape[0]);
+    const auto channels = static_cast<std::size_t>(shape[1]);
+    const auto pixels = static_cast<std::size_t>(element_count(std::span(shape).subspan(2)));
+    const bool to_channels_last = target.descriptor->order == MemoryOrder::channels_last;
+    const std::size_t rows = to_channels_last ? channels : pixels;
+    const std::size_t columns = to_channels_last ? pixels : channels;
+    switch (size_of(source.descriptor->type)) {
+        case 1: return transpose_planes<std::uint8_t>(source.data, target.data, outer, rows, columns);
+        case 2: return transpose_planes<std::uint16_t>(source.data, target.data, outer, rows, columns);
+        case 4: return transpose_planes<std::uint32_t>(source.data, target.data, outer, rows, columns);
+        default: return transpose_planes<std::uint64_t>(source.data, target.data, outer, rows, columns);
+    }
+}
+
+namespace {
+
+// Elements may lie unaligned inside a mapped file, so they are read by memcpy.
+template <typename Stored, typename Number>
+std::vector<Number> read_numbers(TensorView view) {
+    std::vector<Number> numbers(view.elements());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        Stored stored;
+        std::memcpy(&stored, view.data + i * sizeof(Stored), sizeof(Stored));
+        numbers[i] = static_cast<Number>(stored);
+    }
+    return numbers;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> integers_of(TensorView view) {
+    if (view.descriptor->type == DataType::int64) return read_numbers<std::int64_t, std::int64_t>(view);
+    if (view.descriptor->type == DataType::int32) return read_numbers<std::int32_t, std::int64_t>(view);
+    fail("expected an int32 or int64 tensor, found {}", name_of(view.descriptor->type));
+}
+
+std::vector<double> numbers_of(TensorView view) {
+    switch (view.descriptor->type) {
+        case DataType::float32: return read_numbers<float, double>(view);
+        case DataType::float64: return read_numbers<double, double>(view);
+        case DataType::float16: return read_numbers<Eigen::half, double>(view);
+        case DataType::bfloat16: return read_numbers<Eigen::bfloat16, double>(view);
+        case DataType::int8: return read_numbers<std::int8_t, double>(view);
+        case DataType::boolean:
+        case DataType::uint8: return read_numbers<std::uint8_t, double>(view);
+        case DataType::int16: return read_numbers<std::int16_t, double>(view);
+        case DataType::uint16: return read_numbers<std::uint16_t, double>(view);
+        case DataType::int32: return read_numbers<std::int32_t, double>(view);
+        case DataType::uint32: return read_numbers<std::uint32_t, double>(view);
+        case DataType::int64: return read_numbers<std::int64_t, double>(view);
+        case DataType::uint64: return read_numbers<std::uint64_t, double>(view);
+        case DataType::undefined:
+        case DataType::string: break;
+    }
+    fail("expected a tensor of numbers, found {}", name_of(view.descriptor->type));
+}
+
+namespace {
+
+template <typename Stored>
+void convert_to_float(const std::byte* source, std::span<float> target) {
+    for (std::size_t i = 0; i < target.size(); ++i) {
+        Stored stored;
+        std::memcpy(&stored, source + i * sizeof(Stored), sizeof(Stored));
+        target[i] = static_cast<float>(stored);
+    }
+}
+
+}  // namespace
+
+Tensor to_float32(const Tensor& tensor, std::string_view what) {
+    const DataType type = tensor.type();
+    if (!is_floating(type) || type == DataType::float32) return tensor;
+    Tensor result(TensorDescriptor{DataType::float32, tensor.shape(), tensor.descriptor().order});
+    const std::span<float> target = result.mutable_view().as<float>();
+    if (type == DataType::float16) {
+        convert_to_float<Eigen::half>(tensor.data(), target);
+    } else if (type == DataType::bfloat16) {
+        convert_to_float<Eigen::bfloat16>(tensor.data(), target);
+    } else {
+        for (std::size_t i = 0; i < target.size(); ++i) {
+            double stored = 0;
+            std::memcpy(&stored, tensor.data() + i * sizeof(double), sizeof(double));
+            target[i] = static_cast<float>(stored);
+            if (std::isinf(target[i]) && std::isfinite(stored)) {
+                fail("{}: expected values within float32's range, found {}", what, stored);
+            }
+        }
+    }
+    return result;
+}
+
+void round_to(DataType half_type, std::span<float> values) {
+    if (half_type == DataType::float16) {
+        for (float& value : values) value = static_cast<float>(Eigen::half(value));
+    } else if (half_type == DataType::bfloat16) {
+        for (float& value : values) value = static_cast<float>(Eigen::bfloat16(value));
+    }
+}
+
+}  // namespace qcalib
