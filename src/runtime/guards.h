@@ -14,8 +14,8 @@ class DenormalGuard {
     unsigned int saved_;
 };
 
-// While it lives, OpenMP regions that this thread enters use one thread: oneDNN is built on OpenMP and fixes its
-// thread count when a primitive is made, so creation and execution both need it.
+// While it lives, OpenMP regions that this thread enters use one thread: oneDNN is built on OpenMP and fixes
+// its thread count when a primitive is made, so creation and execution both need it.
 class SingleThreadGuard {
   public:
     SingleThreadGuard();

@@ -12,11 +12,13 @@ namespace qcalib {
 
 // One operator from one opset version on.
 struct OperatorEntry {
-    std::string domain;      // "" for ONNX's own
+    std::string domain;  // "" for ONNX's own
     std::string op_type;
     std::int64_t since = 1;  // the first opset version this entry serves
     std::string summary;     // one line for `qcalib list operators`
-    std::vector<std::size_t> value_inputs;  // integer inputs whose value prepare() must know (shapes, axes, pads)
+    std::vector<std::size_t> value_inputs =
+        {};                          // integer inputs whose value prepare() must know (shapes, axes)
+    bool needs_shapes_only = false;  // its outputs depend on the shapes of its inputs alone (Shape, Size)
     std::unique_ptr<Kernel> (*make)() = nullptr;            // the fast kernel (float32)
     std::unique_ptr<Kernel> (*make_reference)() = nullptr;  // the plain one beside it (float32 and float64)
 };

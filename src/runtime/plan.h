@@ -25,21 +25,31 @@ struct PlanTensor {
     Placement placement;
 };
 
+// A value that is handed to taps once it is made.
+struct Observation {
+    ValueId value = no_value;
+    std::int32_t tensor = -1;  // index into Plan::tensors
+    std::uint32_t taps = 0;    // bit i: the plan's tap i
+};
+
 // What happens at one point of a plan.
 struct Step {
     enum class Kind : std::uint8_t {
         run,      // a kernel
         reorder,  // inputs[0] copied into outputs[0]'s memory order
-        show,     // nothing is computed: a view, or a value folded when the plan was made (copied where a tap writes)
+        copy,   // the bytes of inputs[0] copied to outputs[0]: a view or a known value that a tap may change
+        widen,  // float32 inputs[0] as float64 outputs[0] (a program that computes in double)
+        show,   // nothing is computed: a view, or a value that was folded when the plan was made
     };
     Kind kind = Kind::run;
-    std::uint32_t node = 0;                // index into Graph::nodes (run, show)
-    std::shared_ptr<Kernel> kernel;        // run
-    std::vector<std::int32_t> inputs;      // indices into Plan::tensors, -1: left out
+    std::uint32_t node = 0;            // index into Graph::nodes: whom an error names
+    std::shared_ptr<Kernel> kernel;    // run
+    std::vector<std::int32_t> inputs;  // indices into Plan::tensors, -1: left out
     std::vector<std::int32_t> outputs;
     std::size_t scratch_bytes = 0;
-    std::vector<DataType> rounding;        // per output: float16 or bfloat16 to round to, else undefined
-    std::vector<std::pair<ValueId, std::int32_t>> observed;  // values to hand to the taps afterwards
+    std::vector<DataType>
+        rounding;  // per output: float16 or bfloat16 to round to, else undefined; may be empty
+    std::vector<Observation> observed;  // values to hand to the taps afterwards
 };
 
 // The prepared steps for one signature. Immutable and shared by the workers.
@@ -50,7 +60,8 @@ class Plan {
     std::span<const Step> steps() const { return steps_; }
     std::span<const PlanTensor> tensors() const { return tensors_; }
 
-    // The shape and type a value has in this plan (memory order as made), or nullptr for one that is not made.
+    // The shape and type a value has in this plan (memory order as made), or nullptr for one that is not
+    // made.
     const TensorDescriptor* descriptor(ValueId value) const;
     // The type a value is rounded to after it is made (float16, bfloat16), or its own type.
     DataType declared_type(ValueId value) const;
@@ -59,12 +70,17 @@ class Plan {
     friend class PlanBuilder;
     friend class Frame;
 
-    const Graph* graph_ = nullptr;
+    struct Input {
+        std::int32_t tensor = -1;
+        DataType rounding = DataType::undefined;
+    };
+
+    std::shared_ptr<const Graph> graph_;
     std::vector<Tap*> taps_;
     std::vector<PlanTensor> tensors_;
     std::vector<Step> steps_;
-    std::vector<std::int32_t> graph_inputs_;  // plan tensors of the graph's inputs
-    std::vector<std::pair<ValueId, std::int32_t>> observed_inputs_;
+    std::vector<Input> inputs_;  // the graph's inputs
+    std::vector<Observation> observed_inputs_;
     std::unordered_map<ValueId, std::int32_t> tensor_of_value_;
     std::unordered_map<ValueId, DataType> declared_types_;
     std::vector<Tensor> kept_;  // constants the steps point into

@@ -17,18 +17,19 @@
 namespace qcalib {
 
 struct ProgramOptions {
-    bool reference_kernels = false;  // plain kernels instead of fast ones
-    bool float64 = false;            // compute float tensors in double (reference kernels only)
-    bool row_major_only = false;     // never use channels-last, whatever kernels ask for
+    bool reference_kernels = false;      // plain kernels instead of fast ones
+    bool float64 = false;                // compute float tensors in double (reference kernels only)
+    bool row_major_only = false;         // never use channels-last, whatever kernels ask for
+    bool channels_last_inputs = false;   // graph inputs of rank 3 to 5 lie channels-last
     std::map<ValueId, Tensor> replaced;  // values of initializers to use instead of the file's
 };
 
-// Each operator of the graph (subgraphs included) that `registry` lacks: one line per operator with its domain, its
-// opset and its nodes. Empty where the model can run.
+// Each operator of the graph (subgraphs included) that `registry` lacks: one line per operator with its
+// domain, its opset and its nodes. Empty where the model can run.
 std::vector<std::string> missing_operators(const Graph& graph, const KernelRegistry& registry);
 
-// A graph made ready to run: kernels chosen, what hangs on initializers alone folded, plans made on demand and kept.
-// Thread-safe. Throws Error listing all missing operators.
+// A graph made ready to run: kernels chosen, what hangs on initializers alone folded, plans made on demand
+// and kept. Thread-safe. Throws Error listing all missing operators.
 class Program {
   public:
     Program(std::shared_ptr<const Graph> graph, const KernelRegistry& registry, std::vector<Tap*> taps,
@@ -37,8 +38,8 @@ class Program {
 
     const Graph& graph() const { return *graph_; }
 
-    // The value of an initializer (its replacement, if any) or of what was folded from initializers; else nullptr.
-    // Row-major, float values as float32 (float64 where so computed).
+    // The value of an initializer (its replacement, if any) or of what was folded from initializers; else
+    // nullptr. Row-major, float values as float32 (float64 where so computed).
     const Tensor* constant(ValueId value) const;
 
     // The plan for inputs of these descriptors and, where shapes depend on them, values; from a small cache.
@@ -50,19 +51,24 @@ class Program {
   private:
     friend class PlanBuilder;
 
+    void take_initializers();
     void fold_constants();
+    void find_signature_inputs();
+    void check_inputs(std::span<const Tensor> inputs) const;
     std::string signature_of(std::span<const Tensor> inputs) const;
+    Tensor in_computed_type(Tensor tensor, std::string_view name) const;
+    std::unique_ptr<Kernel> make_kernel_of(std::size_t node) const;
+    bool may_fold(const Node& node) const;
 
     std::shared_ptr<const Graph> graph_;
-    const KernelRegistry& registry_;
     std::vector<Tap*> taps_;
     ProgramOptions options_;
     WeightCache weights_;
-    std::vector<const OperatorEntry*> entries_;          // per node
-    std::vector<TapRight> rights_;                        // per value
-    std::unordered_map<ValueId, Tensor> constants_;       // initializers and folded values
-    std::vector<bool> folded_;                            // per node: its outputs are constants
-    std::vector<std::size_t> signature_inputs_;           // graph inputs whose values are part of the signature
+    std::vector<const OperatorEntry*> entries_;      // per node
+    std::vector<TapRight> rights_;                   // per value
+    std::unordered_map<ValueId, Tensor> constants_;  // initializers and folded values
+    std::vector<bool> folded_;                       // per node: its outputs are constants
+    std::vector<std::size_t> signature_inputs_;      // graph inputs whose values are part of the signature
 
     std::mutex mutex_;
     std::vector<std::pair<std::string, std::shared_ptr<const Plan>>> plans_;  // most recently used first

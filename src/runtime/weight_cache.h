@@ -11,8 +11,8 @@
 
 namespace qcalib {
 
-// Memory from the system in whole 2 MiB pages where it grants them (for anything of 1 MiB or more), else plain,
-// always 64-byte aligned. Contents start as zeros.
+// Memory from the system in whole 2 MiB pages where it grants them (for anything of 1 MiB or more), else
+// plain, always 64-byte aligned. Contents start as zeros.
 class HugeBuffer {
   public:
     HugeBuffer() = default;
@@ -33,9 +33,9 @@ class HugeBuffer {
 // Weights in the order a kernel wants them, each made once and shared by all plans and workers. Thread-safe.
 class WeightCache {
   public:
-    // The bytes kept under the data of `weight` and `layout` (a text that tells apart everything the packed form
-    // depends on); made by `fill` into a buffer of `bytes` where not there yet. `weight` is kept alive; where its
-    // data is mapped, its pages are given back after packing.
+    // The bytes kept under the data of `weight` and `layout` (a text that tells apart everything the packed
+    // form depends on); made by `fill` into a buffer of `bytes` where not there yet. `weight` is kept alive;
+    // where its data is mapped, its pages are given back after packing.
     std::shared_ptr<const HugeBuffer> get(const Tensor& weight, const std::string& layout, std::size_t bytes,
                                           const std::function<void(std::byte*)>& fill);
     // Bytes held.

@@ -22,19 +22,20 @@ struct OperatorCase {
     std::string domain = {};
 };
 
-enum class Kernels { fast, fast_row_major, reference, reference_float64 };
+// fast_channels_last: graph inputs of rank 3 to 5 arrive channels-last, as from a convolution before.
+enum class Kernels { fast, fast_channels_last, fast_row_major, reference, reference_float64 };
 
 // The node's outputs, row-major (reference_float64 takes float32 inputs and gives float64 outputs).
 std::vector<Tensor> run_operator(const OperatorCase& test, Kernels kernels);
 
 // The values that `graph` makes for `inputs`, by name, row-major: graph inputs and folded constants included.
-std::map<std::string, Tensor> run_graph(const std::shared_ptr<const Graph>& graph, const std::vector<Tensor>& inputs,
-                                        Kernels kernels);
+std::map<std::string, Tensor> run_graph(const std::shared_ptr<const Graph>& graph,
+                                        const std::vector<Tensor>& inputs, Kernels kernels);
 
 // A float32 tensor of pseudo-random numbers in [low, high), the same for the same seed.
 Tensor random_tensor(Shape shape, std::uint64_t seed, double low = -1, double high = 1);
 
-// Runs `test` with the reference kernels in float64 and requires fast, fast_row_major and float32 reference kernels to
+// Runs `test` with the reference kernels in float64 and requires all other kinds of kernels to
 // agree: |a-b| <= 3e-5 M + 1e-4 |b|, M the largest |b|; integer and bool outputs exactly.
 void check_all_kernels_agree(const OperatorCase& test);
 

@@ -1,0 +1,97 @@
+#include "runtime/fold.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace qcalib {
+
+namespace {
+
+// The tensor with its elements aligned to their size, as kernels may read them.
+Tensor with_aligned_elements(const Tensor& tensor) {
+    const std::size_t size = size_of(tensor.type());
+    if (size == 0 || reinterpret_cast<std::uintptr_t>(tensor.data()) % size == 0) return tensor;
+    Tensor aligned(tensor.descriptor());
+    std::memcpy(aligned.mutable_view().data, tensor.data(), tensor.descriptor().bytes());
+    return aligned;
+}
+
+Tensor with_shape_of(const Tensor& source, const TensorDescriptor& descriptor) {
+    Tensor result(descriptor);
+    std::memcpy(result.mutable_view().data, source.data(), descriptor.bytes());
+    return result;
+}
+
+}  // namespace
+
+std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
+    const Prepared prepared = kernel.prepare(context);
+    if (!prepared.known_outputs.empty()) return prepared.known_outputs;
+    if (prepared.view_of) {
+        return {with_shape_of(*context.inputs[*prepared.view_of].constant, prepared.outputs.front())};
+    }
+    std::vector<Tensor> kept;
+    kept.reserve(context.input_count());
+    std::vector<TensorView> inputs;
+    for (const InputInfo& input : context.inputs) {
+        if (!input.present()) {
+            inputs.emplace_back();
+            continue;
+        }
+        kept.push_back(with_aligned_elements(*input.constant));
+        inputs.push_back(kept.back().view());
+    }
+    std::vector<Tensor> outputs;
+    std::vector<MutableTensorView> views;
+    for (std::size_t i = 0; i < prepared.outputs.size(); ++i) outputs.emplace_back(prepared.outputs[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const bool wanted = context.node.outputs[i] != no_value;
+        views.push_back(wanted ? outputs[i].mutable_view() : MutableTensorView{});
+    }
+    HugeBuffer scratch(prepared.scratch_bytes);
+    const std::unique_ptr<KernelState> state = kernel.make_state();
+    Workspace workspace{{scratch.data(), prepared.scratch_bytes}, state.get()};
+    try {
+        kernel.run(inputs, views, workspace);
+    } catch (const Error& error) {
+        context.refuse(error.what());
+    }
+    for (Tensor& output : outputs) {
+        if (output.descriptor().order == MemoryOrder::row_major) continue;
+        TensorDescriptor row_major = output.descriptor();
+        row_major.order = MemoryOrder::row_major;
+        Tensor reordered(row_major);
+        copy_to_order(output.view(), reordered.mutable_view());
+        output = reordered;
+    }
+    for (std::size_t i = 0; i < prepared.rounding.size(); ++i) {
+        outputs[i] = rounded_to(prepared.rounding[i], std::move(outputs[i]));
+    }
+    return outputs;
+}
+
+Tensor rounded_to(DataType half_type, Tensor tensor) {
+    const bool half = half_type == DataType::float16 || half_type == DataType::bfloat16;
+    if (!half || tensor.type() != DataType::float32) return tensor;
+    Tensor result(tensor.descriptor());
+    std::memcpy(result.mutable_view().data, tensor.data(), tensor.descriptor().bytes());
+    round_to(half_type, result.mutable_view().as<float>());
+    return result;
+}
+
+Tensor to_float64(const Tensor& tensor) {
+    TensorDescriptor descriptor = tensor.descriptor();
+    descriptor.type = DataType::float64;
+    Tensor result(descriptor);
+    const std::span<double> target = result.mutable_view().as<double>();
+    for (std::size_t i = 0; i < target.size(); ++i) {
+        float value = 0;
+        std::memcpy(&value, tensor.data() + i * sizeof(float), sizeof(float));
+        target[i] = value;
+    }
+    return result;
+}
+
+}  // namespace qcalib
