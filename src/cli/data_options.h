@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/remarks.h"
+#include "dataset/sample_list.h"
+#include "dataset/sample_reader.h"
+#include "graph/graph.h"
+
+namespace qcalib {
+
+// The flags that say which samples a run takes and how files become tensors.
+class DataOptions {
+  public:
+    void add_to(CLI::App& app);
+
+    // The model's inputs with --shape applied.
+    std::vector<InputSpec> inputs(const Graph& graph) const;
+    Preprocessing preprocessing() const;
+    Selection selection() const;
+    SelectedSamples samples(const std::vector<InputSpec>& inputs, Remarks& remarks) const;
+
+    // Canonical text of all of this that can change a count (the shard and the list's name do not).
+    std::string canonical_text() const;
+
+  private:
+    std::string list_;
+    std::vector<std::string> shapes_;
+    std::string resize_;
+    std::string crop_;
+    std::string color_ = "rgb";
+    std::optional<double> multiply_;
+    std::string mean_;
+    std::string std_;
+    std::string layout_ = "model";
+    std::optional<std::uint64_t> shuffle_;
+    std::optional<std::uint64_t> limit_;
+    std::string shard_;
+};
+
+}  // namespace qcalib

@@ -1,0 +1,71 @@
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/encoding_options.h"
+#include "cli/output_folder.h"
+#include "cli/subcommands.h"
+#include "graph/onnx_file.h"
+#include "runtime/kernel_registry.h"
+
+namespace qcalib {
+
+namespace {
+
+class EmitCommand : public Command {
+  public:
+    std::string name() const override { return "emit"; }
+    std::string summary() const override {
+        return "Write encodings from saved statistics; never runs the model";
+    }
+
+    void add_options(CLI::App& app) override {
+        app.add_option("--stats", statistics_, "The .qstats file")->required();
+        app.add_option("--model", model_, "The model it was made from")->required();
+        app.add_option("-o,--output", output_, "Folder for the files written")->capture_default_str();
+        app.add_flag("--force", force_, "Accept a model that is not the one the statistics were made from");
+        app.add_flag("--strict", strict_, "Remarks make the exit code 1");
+        encodings_.add_to(app, true);
+    }
+
+    ExitCode run(Console& console) override {
+        Remarks remarks;
+        const std::vector<Emission> emissions = encodings_.emissions(output_, output_stem(model_));
+        const AssignmentOptions assignment = encodings_.assignment();
+        const StatisticsFile statistics{statistics_};
+        const Model model = read_onnx_file(model_);
+        for (const std::string& remark : model.remarks) remarks.add(remark);
+        check_same_model(statistics, model);
+        if (statistics.header().shards > 1) {
+            fail("{}: holds shard {} of {}; merge all of them first", printable(statistics_),
+                 statistics.header().shard, statistics.header().shards);
+        }
+        OutputFolder folder(output_);
+        for (const Emission& emission : emissions) console.note(encodings_.describe(emission.target));
+        write_emissions(emissions, assignment, *model.graph, statistics, remarks);
+        folder.keep();
+        for (const Emission& emission : emissions) console.print(printable(emission.file.string()) + "\n");
+        console.remarks(remarks);
+        return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
+    }
+
+  private:
+    void check_same_model(const StatisticsFile& statistics, const Model& model) const {
+        if (statistics.header().model_hash == model.hash || force_) return;
+        fail("{}: made from a model with SHA-256 {}, but {} has {} (--force takes it all the same)",
+             printable(statistics_), statistics.header().model_hash, printable(model_), model.hash);
+    }
+
+    std::string statistics_;
+    std::string model_;
+    std::string output_ = "qcalib-out";
+    EncodingOptions encodings_;
+    bool force_ = false;
+    bool strict_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_emit_command() {
+    return std::make_unique<EmitCommand>();
+}
+
+}  // namespace qcalib

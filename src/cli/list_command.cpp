@@ -1,0 +1,99 @@
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/subcommands.h"
+#include "format/format.h"
+#include "ranges/range_method.h"
+#include "report/table.h"
+#include "runtime/kernel_registry.h"
+#include "target/target.h"
+
+namespace qcalib {
+
+namespace {
+
+std::string list_operators(std::size_t width) {
+    Table table;
+    table.column("operator").column("since", Table::Align::right).column("what it does");
+    for (const OperatorEntry* entry : builtin_kernels().entries()) {
+        const std::string name =
+            entry->domain.empty() ? entry->op_type : entry->domain + "." + entry->op_type;
+        table.row({name, std::to_string(entry->since), entry->summary});
+    }
+    return table.text(width);
+}
+
+std::string list_methods(std::size_t /*width*/) {
+    std::string text;
+    for (const RangeMethod* method : range_methods()) {
+        text += fmt::format("{}\n    {}\n", method->name(), method->summary());
+        for (const MethodParameter& parameter : method->parameters()) {
+            text +=
+                fmt::format("    {} (default {}, {} to {}): {}\n", parameter.name, parameter.default_value,
+                            parameter.least, parameter.greatest, parameter.description);
+        }
+    }
+    return text;
+}
+
+std::string list_targets(std::size_t /*width*/) {
+    std::string text;
+    for (const std::string& name : builtin_target_names()) {
+        const Target target = load_target(name);
+        text += fmt::format("{}\n    {}\n    format {}, method {}\n", name, target.summary,
+                            target.default_format, target.default_method);
+    }
+    return text;
+}
+
+std::string list_formats(std::size_t /*width*/) {
+    std::string text;
+    for (const Format* format : formats()) {
+        text += fmt::format("{} ({})\n    {}\n", format->name(), format->suffix(), format->summary());
+    }
+    return text;
+}
+
+struct Registry {
+    std::string name;
+    std::string (*text)(std::size_t width);
+};
+
+const std::vector<Registry>& registries() {
+    static const std::vector<Registry> all = {{"operators", list_operators},
+                                              {"methods", list_methods},
+                                              {"targets", list_targets},
+                                              {"formats", list_formats}};
+    return all;
+}
+
+class ListCommand : public Command {
+  public:
+    std::string name() const override { return "list"; }
+    std::string summary() const override { return "What there is: operators, methods, targets or formats"; }
+
+    void add_options(CLI::App& app) override {
+        app.add_option("what", what_, "operators, methods, targets or formats")->required();
+    }
+
+    ExitCode run(Console& console) override {
+        std::vector<std::string> names;
+        for (const Registry& registry : registries()) {
+            names.push_back(registry.name);
+            if (registry.name != what_) continue;
+            console.print(registry.text(console.width()));
+            return ExitCode::fine;
+        }
+        fail("{}: expected {}{}", printable(what_), join(names, ", "), did_you_mean(what_, names));
+    }
+
+  private:
+    std::string what_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_list_command() {
+    return std::make_unique<ListCommand>();
+}
+
+}  // namespace qcalib

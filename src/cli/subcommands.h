@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace qcalib {
+
+// One a file: <name>_command.cpp.
+std::unique_ptr<Command> make_calibrate_command();
+std::unique_ptr<Command> make_emit_command();
+std::unique_ptr<Command> make_merge_command();
+std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_list_command();
+
+}  // namespace qcalib

@@ -1,0 +1,264 @@
+#include "engine/calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/statistics_tap.h"
+#include "runtime/frame.h"
+#include "runtime/isa.h"
+
+namespace qcalib {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t layout_samples = 8;  // that the layout check looks at
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string first_file(const ListEntry& entry) {
+    return entry.files.empty() ? "" : printable(entry.files.front().string());
+}
+
+// Bytes the system can still give without swapping, or 0 where it does not say.
+std::uint64_t available_memory() {
+    std::ifstream file("/proc/meminfo");
+    std::string key;
+    std::uint64_t kibibytes = 0;
+    std::string unit;
+    while (file >> key >> kibibytes) {
+        std::getline(file, unit);
+        if (key == "MemAvailable:") return kibibytes * 1024;
+    }
+    return 0;
+}
+
+// A sample's way through the pipeline.
+struct Token {
+    const SelectedSample* sample = nullptr;
+    std::optional<Row> row;      // nothing: skipped
+    std::vector<Tensor> inputs;  // of the first samples, for the layout check
+    std::string skipped_because;
+    double data_seconds = 0;
+    double forward_seconds = 0;
+    double statistics_seconds = 0;
+};
+
+// One calibration in progress.
+class Calibration {
+  public:
+    Calibration(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
+                const CalibrationOptions& options, Progress& progress, Remarks& remarks)
+        : reader_(reader),
+          samples_(samples),
+          options_(options),
+          progress_(progress),
+          remarks_(remarks),
+          tap_(options.counter),
+          program_(model.graph, builtin_kernels(), {&tap_}, options.program),
+          header_{model.hash,       options.settings, isa_in_force(), options.counter,
+                  samples.selected, options.shard,    options.shards, {}} {}
+
+    CalibrationResult run(const std::filesystem::path& output);
+
+  private:
+    struct FirstSample {
+        const SelectedSample* sample = nullptr;
+        std::vector<Tensor> inputs;
+        std::shared_ptr<const Plan> plan;
+    };
+
+    FirstSample find_first_sample();
+    void look_at_layout(const Token& token);
+    void count_constants(StatisticsSet& set);
+    unsigned decide_jobs(const Plan& plan);
+    void run_pipeline(unsigned jobs, StatisticsWriter& writer);
+    Token process(std::size_t index);
+    std::vector<Tensor> read(const SelectedSample& sample);
+    void finish(Token token, StatisticsWriter& writer);
+
+    const SampleReader& reader_;
+    const SelectedSamples& samples_;
+    const CalibrationOptions& options_;
+    Progress& progress_;
+    Remarks& remarks_;
+    LayoutCheck layout_{layout_samples};
+    StatisticsTap tap_;
+    Program program_;
+    StatisticsHeader header_;
+    CountedTensors tensors_;
+    FirstSample first_;
+    tbb::enumerable_thread_specific<Frame> frames_;
+    CalibrationResult result_;
+};
+
+CalibrationResult Calibration::run(const std::filesystem::path& output) {
+    const Clock::time_point start = Clock::now();
+    first_ = find_first_sample();
+    tensors_ = counted_tensors(program_, *first_.plan);
+    header_.tensors = tensors_.infos;
+    StatisticsSet set(tensors_.infos.size());
+    tap_.start(tensors_, program_.graph().values.size(), set);
+    count_constants(set);
+    result_.jobs = decide_jobs(*first_.plan);
+    result_.seconds.prepare = seconds_since(start);
+
+    StatisticsWriter writer(output, header_);
+    run_pipeline(result_.jobs, writer);
+    layout_.finish(remarks_);
+    std::vector<std::uint64_t> skipped;
+    for (const SkippedSample& sample : result_.skipped) skipped.push_back(sample.number);
+    writer.finish(set, skipped);
+    result_.weight_bytes = program_.weight_bytes();
+    result_.seconds.wall = seconds_since(start);
+    return std::move(result_);
+}
+
+// The first sample that can be read and that the model takes; its plan tells which tensors there are.
+Calibration::FirstSample Calibration::find_first_sample() {
+    std::vector<std::string> reasons;
+    for (const SelectedSample& sample : samples_.samples) {
+        try {
+            std::vector<Tensor> inputs = reader_.read(sample.entry);
+            std::shared_ptr<const Plan> plan = program_.plan(inputs);
+            return {&sample, std::move(inputs), std::move(plan)};
+        } catch (const Error& error) {
+            if (options_.strict) throw;
+            reasons.emplace_back(error.what());
+        }
+    }
+    constexpr std::size_t shown = 3;
+    const std::size_t count = reasons.size();
+    if (count > shown) reasons.resize(shown);
+    fail("none of the {} samples can be used:\n  {}{}", count, join(reasons, "\n  "),
+         count > shown ? "\n  ..." : "");
+}
+
+// Looks at the first samples in order, whatever order they finish in.
+void Calibration::look_at_layout(const Token& token) {
+    if (token.inputs.empty()) return;
+    const std::span<const InputSpec> specs = reader_.inputs();
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+        if (is_picture(token.sample->entry.files[i])) continue;
+        layout_.look(specs[i], token.inputs[i].view(), reader_.preprocessing(), remarks_);
+    }
+}
+
+void Calibration::count_constants(StatisticsSet& set) {
+    Counter counter(options_.counter);
+    for (std::size_t i = 0; i < tensors_.infos.size(); ++i) {
+        if (!tensors_.infos[i].constant) continue;
+        const Tensor* constant = program_.constant(tensors_.values[i]);
+        set.merge(i, counter.count(constant->view().as<float>()));
+        constant->release_pages();
+    }
+}
+
+// As many workers as asked for, but no more than fit beside the weights.
+unsigned Calibration::decide_jobs(const Plan& plan) {
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    unsigned jobs = options_.jobs == 0 ? cores : options_.jobs;
+    result_.worker_bytes = plan.arena_bytes() + plan.scratch_bytes();
+    for (const Tensor& input : first_.inputs) result_.worker_bytes += input.descriptor().bytes();
+    const std::uint64_t limit = options_.memory != 0 ? options_.memory : available_memory();
+    if (limit == 0) return jobs;
+    const std::uint64_t left = limit - std::min<std::uint64_t>(limit, program_.weight_bytes());
+    const std::uint64_t fit =
+        std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(1, result_.worker_bytes));
+    if (fit < jobs) {
+        remarks_.add(fmt::format("{} instead of {} workers: each takes {} and {} are available", fit, jobs,
+                                 human_bytes(result_.worker_bytes), human_bytes(limit)));
+        jobs = static_cast<unsigned>(fit);
+    }
+    return jobs;
+}
+
+void Calibration::run_pipeline(unsigned jobs, StatisticsWriter& writer) {
+    // TBB gives an arena no more threads than the machine has cores unless it is allowed to.
+    const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, std::max(2U, jobs));
+    tbb::task_arena arena(static_cast<int>(jobs));
+    const std::size_t ahead = std::size_t{4} * jobs;
+    std::size_t next = 0;
+    const auto source = tbb::make_filter<void, std::size_t>(
+        tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) -> std::size_t {
+            if (options_.interrupted != nullptr && *options_.interrupted) throw Interrupted();
+            if (next == samples_.samples.size()) control.stop();
+            return next++;
+        });
+    const auto work = tbb::make_filter<std::size_t, Token>(tbb::filter_mode::parallel,
+                                                           [&](std::size_t index) { return process(index); });
+    const auto sink = tbb::make_filter<Token, void>(tbb::filter_mode::serial_in_order,
+                                                    [&](Token token) { finish(std::move(token), writer); });
+    arena.execute([&] { tbb::parallel_pipeline(ahead, source & work & sink); });
+}
+
+std::vector<Tensor> Calibration::read(const SelectedSample& sample) {
+    return &sample == first_.sample ? std::move(first_.inputs) : reader_.read(sample.entry);
+}
+
+Token Calibration::process(std::size_t index) {
+    const SelectedSample& sample = samples_.samples[index];
+    Token token;
+    token.sample = &sample;
+    const Clock::time_point start = Clock::now();
+    std::vector<Tensor> inputs;
+    std::shared_ptr<const Plan> plan;
+    try {
+        inputs = read(sample);
+        plan = program_.plan(inputs);
+    } catch (const Error& error) {
+        if (options_.strict) throw;
+        token.skipped_because = error.what();
+        return token;
+    }
+    if (index < layout_samples) token.inputs = inputs;
+    token.data_seconds = seconds_since(start);
+    const Clock::time_point forward = Clock::now();
+    tap_.begin_sample();
+    try {
+        frames_.local().run(plan, inputs, sample.number);
+    } catch (const Error& error) {
+        fail("{}: {}", first_file(sample.entry), error.what());
+    }
+    token.row = tap_.end_sample(sample.number, token.statistics_seconds);
+    token.forward_seconds = seconds_since(forward) - token.statistics_seconds;
+    return token;
+}
+
+void Calibration::finish(Token token, StatisticsWriter& writer) {
+    if (token.row) {
+        look_at_layout(token);
+        writer.add_row(*token.row);
+        ++result_.samples;
+    } else {
+        result_.skipped.push_back({token.sample->number, token.skipped_because});
+    }
+    result_.seconds.data += token.data_seconds;
+    result_.seconds.forward += token.forward_seconds;
+    result_.seconds.statistics += token.statistics_seconds;
+    progress_.advance(result_.samples + result_.skipped.size(), samples_.samples.size(),
+                      first_file(token.sample->entry));
+}
+
+}  // namespace
+
+CalibrationResult calibrate(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
+                            const CalibrationOptions& options, const std::filesystem::path& output,
+                            Progress& progress, Remarks& remarks) {
+    if (samples.samples.empty()) fail("no samples to run: the selection is empty");
+    return Calibration(model, reader, samples, options, progress, remarks).run(output);
+}
+
+}  // namespace qcalib

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/remarks.h"
+#include "dataset/sample_list.h"
+#include "dataset/sample_reader.h"
+#include "graph/graph.h"
+#include "runtime/program.h"
+#include "statistics/statistics_file.h"
+
+namespace qcalib {
+
+struct CalibrationOptions {
+    ProgramOptions program;
+    CounterSettings counter;
+    std::string settings;     // canonical text of all that can change a count, for the file's header
+    std::uint32_t shard = 1;  // as in Selection
+    std::uint32_t shards = 1;
+    unsigned jobs = 0;                               // workers; 0: one a core
+    std::uint64_t memory = 0;                        // bytes the run may take; 0: what the system has free
+    bool strict = false;                             // the first sample that cannot be read ends the run
+    const std::atomic<bool>* interrupted = nullptr;  // where set to true, the run ends with Interrupted
+};
+
+// The user stopped the run; nothing was written.
+class Interrupted : public std::exception {
+  public:
+    const char* what() const noexcept override { return "interrupted"; }
+};
+
+struct SkippedSample {
+    std::uint64_t number = 0;
+    std::string reason;  // starts with the file
+};
+
+// Where the time of a calibration went. `data`, `forward` and `statistics` add up over all workers.
+struct StageSeconds {
+    double prepare = 0;
+    double data = 0;
+    double forward = 0;
+    double statistics = 0;
+    double wall = 0;
+};
+
+struct CalibrationResult {
+    std::size_t samples = 0;  // counted
+    std::vector<SkippedSample> skipped;
+    unsigned jobs = 0;               // workers that ran
+    std::uint64_t worker_bytes = 0;  // memory of one worker: arena and scratch
+    std::uint64_t weight_bytes = 0;  // reordered weights, shared
+    StageSeconds seconds;
+};
+
+// Runs the samples through the model on all cores and writes the statistics of every float tensor to
+// `output`. The file does not depend on the number of workers nor on their timing. A sample that cannot be
+// read or does not fit the model is skipped and named; a kernel that fails ends the run with an Error that
+// names file, node and tensor.
+CalibrationResult calibrate(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
+                            const CalibrationOptions& options, const std::filesystem::path& output,
+                            Progress& progress, Remarks& remarks);
+
+}  // namespace qcalib
