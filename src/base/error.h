@@ -8,8 +8,8 @@
 
 namespace qcalib {
 
-// Something the user can cause and mend: a missing file, a malformed model, an unknown name. The message starts
-// with the file (and line) or tensor it is about and says what was expected and what was found.
+// Something the user can cause and mend: a missing file, a malformed model, an unknown name. The message
+// starts with the file (and line) or tensor it is about and says what was expected and what was found.
 class Error : public std::runtime_error {
   public:
     explicit Error(const std::string& message) : std::runtime_error(message) {}

@@ -20,18 +20,24 @@ namespace {
 
 constexpr std::size_t write_buffer_bytes = std::size_t{1} << 18;
 
-std::string system_message(int code) { return std::generic_category().message(code); }
+std::string system_message(int code) {
+    return std::generic_category().message(code);
+}
 
-std::string shown(const std::filesystem::path& path) { return printable(path.string()); }
+std::string shown(const std::filesystem::path& path) {
+    return printable(path.string());
+}
 
-// Opens a regular file for reading and answers its descriptor and size.
+// Opens a regular file for reading and answers its descriptor and size. O_NONBLOCK: a pipe is refused, not
+// waited for.
 std::pair<int, std::size_t> open_regular_file(const std::filesystem::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) fail("{}: cannot be read: {}", shown(path), system_message(errno));
     struct stat status = {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(descriptor);
-        fail("{}: expected a file, found {}", shown(path), S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+        fail("{}: expected a file, found {}", shown(path),
+             S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
     }
     return {descriptor, static_cast<std::size_t>(status.st_size)};
 }
@@ -91,7 +97,8 @@ void prepare_output_folder(const std::filesystem::path& folder) {
     }
 }
 
-OutputFile::OutputFile(std::filesystem::path path, std::string_view temporary_suffix) : path_(std::move(path)) {
+OutputFile::OutputFile(std::filesystem::path path, std::string_view temporary_suffix)
+    : path_(std::move(path)) {
     temporary_ = path_;
     temporary_ += temporary_suffix;
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -111,7 +118,9 @@ void OutputFile::write(std::span<const std::byte> bytes) {
     if (buffer_.size() >= write_buffer_bytes) flush_buffer();
 }
 
-void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+void OutputFile::write(std::string_view text) {
+    write(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 void OutputFile::flush_buffer() {
     std::size_t done = 0;

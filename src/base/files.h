@@ -10,7 +10,8 @@
 
 namespace qcalib {
 
-// A file mapped read-only and private. Throws Error "<path>: ..." where it cannot be opened or is no regular file.
+// A file mapped read-only and private. Throws Error "<path>: ..." where it cannot be opened or is no regular
+// file.
 class MappedFile {
   public:
     explicit MappedFile(const std::filesystem::path& path);
@@ -21,8 +22,8 @@ class MappedFile {
     std::span<const std::byte> bytes() const { return {data_, size_}; }
     const std::filesystem::path& path() const { return path_; }
 
-    // Gives the pages that lie wholly inside `range` (a part of bytes()) back to the system; reading them again
-    // brings them back from the file.
+    // Gives the pages that lie wholly inside `range` (a part of bytes()) back to the system; reading them
+    // again brings them back from the file.
     void release_pages(std::span<const std::byte> range) const;
 
   private:
@@ -34,11 +35,12 @@ class MappedFile {
 // The whole file as text or bytes; an Error names the path.
 std::string read_text_file(const std::filesystem::path& path);
 
-// Creates the folder and its parents where missing and checks that files can be made in it; an Error names the path.
+// Creates the folder and its parents where missing and checks that files can be made in it; an Error names
+// the path.
 void prepare_output_folder(const std::filesystem::path& folder);
 
-// A file that appears whole or not at all: written beside its place under a temporary name, synced and renamed by
-// commit(); removed by the destructor where commit() was not reached. Errors name the final path.
+// A file that appears whole or not at all: written beside its place under a temporary name, synced and
+// renamed by commit(); removed by the destructor where commit() was not reached. Errors name the final path.
 class OutputFile {
   public:
     // `temporary_suffix` is added to the final name while the file is being written.

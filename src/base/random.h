@@ -6,8 +6,8 @@
 
 namespace qcalib {
 
-// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): the same numbers on
-// every machine and library, so a seed in a report repeats a run.
+// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): the same numbers
+// on every machine and library, so a seed in a report repeats a run.
 class Random {
   public:
     explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -7,7 +7,8 @@
 
 namespace qcalib {
 
-// What a run noticed and its user should know, in the order it was noticed. Safe to add to from several threads.
+// What a run noticed and its user should know, in the order it was noticed. Safe to add to from several
+// threads.
 class Remarks {
   public:
     // Keeps `text` unless the very same text is kept already.

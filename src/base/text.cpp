@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -50,8 +51,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
     std::size_t best = limit + 1;
     std::string nearest;
     for (const std::string& candidate : candidates) {
-        const std::size_t gap = candidate.size() > name.size() ? candidate.size() - name.size()
-                                                               : name.size() - candidate.size();
+        const std::size_t gap =
+            candidate.size() > name.size() ? candidate.size() - name.size() : name.size() - candidate.size();
         if (gap >= best) continue;
         const std::size_t distance = edit_distance(name, candidate);
         if (distance < best && distance < std::max(name.size(), candidate.size())) {
@@ -148,27 +149,38 @@ double parse_real(std::string_view text, std::string_view what) {
 
 std::string human_bytes(std::uint64_t bytes) {
     constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+    constexpr double next_unit = 1023.95;  // what would be shown as 1024.0
     double value = static_cast<double>(bytes);
     std::size_t unit = 0;
-    while (value >= 1024 && unit + 1 < units.size()) {
+    while (value >= (unit == 0 ? 1024 : next_unit) && unit + 1 < units.size()) {
         value /= 1024;
         ++unit;
     }
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+namespace {
+
+// The bytes of "", "B", "K", "KB", "KiB", "M", ...; 0 for what is no unit.
+double bytes_of_unit(std::string_view unit) {
+    std::string name;
+    for (const unsigned char c : unit) name += static_cast<char>(std::toupper(c));
+    if (name.empty() || name == "B") return 1;
+    const std::size_t scale = std::string_view("KMGT").find(name[0]);
+    const std::string rest = name.substr(1);
+    if (scale == std::string_view::npos || !(rest.empty() || rest == "B" || rest == "IB")) return 0;
+    return std::pow(1024.0, static_cast<double>(scale + 1));
+}
+
+}  // namespace
+
 std::uint64_t parse_bytes(std::string_view text, std::string_view what) {
-    std::string_view rest = trim(text);
+    const std::string_view rest = trim(text);
     double value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    std::string unit(trim(rest.substr(static_cast<std::size_t>(end - rest.data()))));
-    std::transform(unit.begin(), unit.end(), unit.begin(), [](char c) { return std::toupper(c); });
-    if (unit.ends_with("IB")) unit.erase(unit.size() - 2);
-    if (unit.size() > 1 && unit.ends_with("B")) unit.pop_back();
-    constexpr std::string_view scales = "KMGT";
-    const std::size_t scale = unit.empty() || unit == "B" ? 0 : scales.find(unit) + 1;
-    const double bytes = value * std::pow(1024.0, static_cast<double>(scale));
-    if (error != std::errc() || (unit.size() > 1 || scale > scales.size()) || !(bytes >= 0 && bytes < 1e18)) {
+    const double unit = bytes_of_unit(trim(rest.substr(static_cast<std::size_t>(end - rest.data()))));
+    const double bytes = value * unit;
+    if (error != std::errc() || unit == 0 || !(bytes >= 0 && bytes < 1e18)) {
         fail("{}: expected a size such as 800M or 2G, found '{}'", what, printable(text));
     }
     return static_cast<std::uint64_t>(bytes);

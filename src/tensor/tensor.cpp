@@ -21,22 +21,23 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
     return {memory, [aligned](std::byte* pointer) { ::operator delete(pointer, aligned); }};
 }
 
-// Copies [outer][rows][columns] elements of `size` bytes to [outer][columns][rows].
-template <typename Element>
+// Copies [outer][rows][columns] elements of `size` bytes to [outer][columns][rows]. Elements may lie
+// unaligned inside a mapped file, so they are moved by memcpy.
+template <std::size_t size>
 void transpose_planes(const std::byte* source, std::byte* target, std::size_t outer, std::size_t rows,
                       std::size_t columns) {
-    const auto* from = reinterpret_cast<const Element*>(source);
-    auto* to = reinterpret_cast<Element*>(target);
     constexpr std::size_t tile = 16;
     for (std::size_t plane = 0; plane < outer; ++plane) {
         for (std::size_t column = 0; column < columns; column += tile) {
             const std::size_t column_end = std::min(columns, column + tile);
             for (std::size_t row = 0; row < rows; ++row) {
-                for (std::size_t c = column; c < column_end; ++c) to[c * rows + row] = from[row * columns + c];
+                for (std::size_t c = column; c < column_end; ++c) {
+                    std::memcpy(target + (c * rows + row) * size, source + (row * columns + c) * size, size);
+                }
             }
         }
-        from += rows * columns;
-        to += rows * columns;
+        source += rows * columns * size;
+        target += rows * columns * size;
     }
 }
 
@@ -52,7 +53,8 @@ Tensor::Tensor(TensorDescriptor descriptor) : descriptor_(std::move(descriptor))
     data_ = memory_.get();
 }
 
-Tensor::Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file, std::span<const std::byte> bytes)
+Tensor::Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file,
+               std::span<const std::byte> bytes)
     : descriptor_(std::move(descriptor)), file_(std::move(file)), data_(bytes.data()) {
     assert(bytes.size() == descriptor_.bytes());
 }
@@ -67,7 +69,8 @@ void Tensor::release_pages() const {
 }
 
 void copy_to_order(TensorView source, MutableTensorView target) {
-    assert(source.descriptor->type == target.descriptor->type && source.descriptor->shape == target.descriptor->shape);
+    assert(source.descriptor->type == target.descriptor->type &&
+           source.descriptor->shape == target.descriptor->shape);
     const Shape& shape = source.descriptor->shape;
     if (source.descriptor->order == target.descriptor->order || same_in_both_orders(shape)) {
         std::memcpy(target.data, source.data, source.descriptor->bytes());
@@ -80,10 +83,14 @@ void copy_to_order(TensorView source, MutableTensorView target) {
     const std::size_t rows = to_channels_last ? channels : pixels;
     const std::size_t columns = to_channels_last ? pixels : channels;
     switch (size_of(source.descriptor->type)) {
-        case 1: return transpose_planes<std::uint8_t>(source.data, target.data, outer, rows, columns);
-        case 2: return transpose_planes<std::uint16_t>(source.data, target.data, outer, rows, columns);
-        case 4: return transpose_planes<std::uint32_t>(source.data, target.data, outer, rows, columns);
-        default: return transpose_planes<std::uint64_t>(source.data, target.data, outer, rows, columns);
+        case 1:
+            return transpose_planes<1>(source.data, target.data, outer, rows, columns);
+        case 2:
+            return transpose_planes<2>(source.data, target.data, outer, rows, columns);
+        case 4:
+            return transpose_planes<4>(source.data, target.data, outer, rows, columns);
+        default:
+            return transpose_planes<8>(source.data, target.data, outer, rows, columns);
     }
 }
 
@@ -111,21 +118,34 @@ std::vector<std::int64_t> integers_of(TensorView view) {
 
 std::vector<double> numbers_of(TensorView view) {
     switch (view.descriptor->type) {
-        case DataType::float32: return read_numbers<float, double>(view);
-        case DataType::float64: return read_numbers<double, double>(view);
-        case DataType::float16: return read_numbers<Eigen::half, double>(view);
-        case DataType::bfloat16: return read_numbers<Eigen::bfloat16, double>(view);
-        case DataType::int8: return read_numbers<std::int8_t, double>(view);
+        case DataType::float32:
+            return read_numbers<float, double>(view);
+        case DataType::float64:
+            return read_numbers<double, double>(view);
+        case DataType::float16:
+            return read_numbers<Eigen::half, double>(view);
+        case DataType::bfloat16:
+            return read_numbers<Eigen::bfloat16, double>(view);
+        case DataType::int8:
+            return read_numbers<std::int8_t, double>(view);
         case DataType::boolean:
-        case DataType::uint8: return read_numbers<std::uint8_t, double>(view);
-        case DataType::int16: return read_numbers<std::int16_t, double>(view);
-        case DataType::uint16: return read_numbers<std::uint16_t, double>(view);
-        case DataType::int32: return read_numbers<std::int32_t, double>(view);
-        case DataType::uint32: return read_numbers<std::uint32_t, double>(view);
-        case DataType::int64: return read_numbers<std::int64_t, double>(view);
-        case DataType::uint64: return read_numbers<std::uint64_t, double>(view);
+        case DataType::uint8:
+            return read_numbers<std::uint8_t, double>(view);
+        case DataType::int16:
+            return read_numbers<std::int16_t, double>(view);
+        case DataType::uint16:
+            return read_numbers<std::uint16_t, double>(view);
+        case DataType::int32:
+            return read_numbers<std::int32_t, double>(view);
+        case DataType::uint32:
+            return read_numbers<std::uint32_t, double>(view);
+        case DataType::int64:
+            return read_numbers<std::int64_t, double>(view);
+        case DataType::uint64:
+            return read_numbers<std::uint64_t, double>(view);
         case DataType::undefined:
-        case DataType::string: break;
+        case DataType::string:
+            break;
     }
     fail("expected a tensor of numbers, found {}", name_of(view.descriptor->type));
 }

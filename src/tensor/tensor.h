@@ -28,7 +28,8 @@ struct TensorDescriptor {
     bool operator==(const TensorDescriptor&) const = default;
 };
 
-// True where both memory orders put every element at the same place: one channel, one pixel, or no such order.
+// True where both memory orders put every element at the same place: one channel, one pixel, or no such
+// order.
 bool same_in_both_orders(std::span<const std::int64_t> shape);
 
 // Elements somebody else owns, to read. The descriptor must outlive the view.
@@ -51,7 +52,9 @@ struct MutableTensorView {
     const TensorDescriptor* descriptor = nullptr;
     std::byte* data = nullptr;
 
-    operator TensorView() const { return {descriptor, data}; }  // NOLINT: a reader's view of the same elements
+    operator TensorView() const {
+        return {descriptor, data};
+    }  // NOLINT: a reader's view of the same elements
     std::size_t elements() const { return descriptor->elements(); }
     std::span<std::byte> bytes() const { return {data, descriptor->bytes()}; }
     template <typename T>
@@ -60,15 +63,17 @@ struct MutableTensorView {
     }
 };
 
-// A tensor that shares ownership of its elements: copies are cheap and nobody changes the elements once shared.
-// They lie in memory of its own (64-byte aligned) or inside a mapped file (any alignment of whole elements).
+// A tensor that shares ownership of its elements: copies are cheap and nobody changes the elements once
+// shared. They lie in memory of its own (64-byte aligned) or inside a mapped file (any alignment of whole
+// elements).
 class Tensor {
   public:
     Tensor() = default;
     // Owns uninitialised elements.
     explicit Tensor(TensorDescriptor descriptor);
     // Shows `bytes`, a part of `file`, which must hold exactly the descriptor's bytes.
-    Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file, std::span<const std::byte> bytes);
+    Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file,
+           std::span<const std::byte> bytes);
 
     // A row-major tensor with a copy of `values`.
     template <typename T>
@@ -101,8 +106,8 @@ std::vector<std::int64_t> integers_of(TensorView view);
 // Float-like tensors of any type, one number per element in memory order; for small tensors and tests.
 std::vector<double> numbers_of(TensorView view);
 
-// float16, bfloat16 or double elements as float32 (double: rounded, a value beyond float32's range is an Error that
-// starts with `what`); any other type is answered as it is.
+// float16, bfloat16 or double elements as float32 (double: rounded, a value beyond float32's range is an
+// Error that starts with `what`); any other type is answered as it is.
 Tensor to_float32(const Tensor& tensor, std::string_view what);
 
 // Rounds float32 elements to the nearest float16 or bfloat16 value (ties to even), in place.

@@ -1,0 +1,143 @@
+#include "graph/onnx_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <onnx/onnx_pb.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "graph/external_data.h"
+#include "graph/onnx_graph.h"
+#include "graph/onnx_tensor.h"
+#include "graph/onnx_wire.h"
+#include "graph/verify.h"
+
+namespace qcalib {
+
+namespace {
+
+constexpr std::int64_t oldest_ir_version = 3;
+constexpr std::int64_t oldest_opset = 7;
+// Larger files are given back to the system piece by piece while they are hashed.
+constexpr std::size_t hash_piece_bytes = std::size_t{1} << 24;
+
+onnx::ModelProto parse(const MappedFile& file, const std::filesystem::path& path) {
+    const std::string message = without_raw_data(file.bytes(), path);
+    onnx::ModelProto proto;
+    if (message.size() > std::numeric_limits<int>::max() ||
+        !proto.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+        fail("{}: expected an ONNX model, found a damaged one: its messages cannot be parsed",
+             printable(path.string()));
+    }
+    if (!proto.has_graph()) {
+        fail("{}: expected a whole ONNX model, found one without a graph ({} bytes)",
+             printable(path.string()), file.bytes().size());
+    }
+    return proto;
+}
+
+std::map<std::string, std::int64_t> read_versions(const onnx::ModelProto& proto,
+                                                  std::vector<std::string>& problems) {
+    if (proto.ir_version() < oldest_ir_version) {
+        problems.push_back(fmt::format("IR version: expected {} or newer, found {}", oldest_ir_version,
+                                       proto.has_ir_version() ? std::to_string(proto.ir_version()) : "none"));
+    }
+    std::map<std::string, std::int64_t> opsets;
+    for (const auto& import : proto.opset_import()) {
+        const std::string domain(canonical_domain(import.domain()));
+        const auto [entry, is_new] = opsets.emplace(domain, import.version());
+        if (!is_new && entry->second != import.version()) {
+            problems.push_back(fmt::format("opset of domain '{}': expected one version, found {} and {}",
+                                           domain.empty() ? "ai.onnx" : printable(domain), entry->second,
+                                           import.version()));
+        }
+    }
+    if (const auto own = opsets.find(""); own != opsets.end() && own->second < oldest_opset) {
+        problems.push_back(fmt::format("opset: expected {} or newer, found {}", oldest_opset, own->second));
+    }
+    return opsets;
+}
+
+void add_function_problems(const OnnxReading& reading, std::vector<std::string>& problems) {
+    for (const auto& [function, calls] : reading.function_calls) {
+        const std::string others =
+            calls.second > 1 ? fmt::format(" and {} more", calls.second - 1) : std::string();
+        problems.push_back(
+            fmt::format("{}{}: expected an operator, found a call of the model's own function '{}'",
+                        calls.first, others, function));
+    }
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::vector<std::string>& problems) {
+    const std::string shown = printable(path.string());
+    if (problems.size() == 1) fail("{}: {}", shown, problems.front());
+    std::string text = fmt::format("{}: {} problems:", shown, problems.size());
+    for (const std::string& problem : problems) text += "\n  - " + problem;
+    throw Error(text);
+}
+
+void hash_file(Sha256& hash, const MappedFile& file) {
+    const std::span<const std::byte> bytes = file.bytes();
+    for (std::size_t start = 0; start < bytes.size(); start += hash_piece_bytes) {
+        const auto piece = bytes.subspan(start, std::min(hash_piece_bytes, bytes.size() - start));
+        hash.update(piece);
+        if (bytes.size() > hash_piece_bytes) file.release_pages(piece);
+    }
+}
+
+std::string hash_of(const MappedFile& file, const ExternalData& external) {
+    Sha256 hash;
+    hash_file(hash, file);
+    for (const auto& other : external.files()) hash_file(hash, *other);
+    return to_hex(hash.finish());
+}
+
+std::vector<std::string> remarks_of(const onnx::ModelProto& proto, const OnnxReading& reading) {
+    std::vector<std::string> remarks;
+    if (!reading.double_tensors.empty()) {
+        remarks.push_back(fmt::format("double is computed as float32 ('{}'{})",
+                                      printable(reading.double_tensors.front()),
+                                      reading.double_tensors.size() > 1 ? " and others" : ""));
+    }
+    if (proto.training_info_size() > 0) remarks.emplace_back("the model's training graphs are not read");
+    return remarks;
+}
+
+}  // namespace
+
+Model read_onnx_file(const std::filesystem::path& path) {
+    const auto file = std::make_shared<const MappedFile>(path);
+    const onnx::ModelProto proto = parse(*file, path);
+    ExternalData external(path);
+    OnnxTensorReader tensors(file, external);
+
+    Model model;
+    std::vector<std::string> problems;
+    model.opsets = read_versions(proto, problems);
+    OnnxReading reading{tensors, model.opsets};
+    for (const auto& function : proto.functions()) {
+        reading.functions.emplace(canonical_domain(function.domain()), function.name());
+    }
+    const auto graph = std::make_shared<const Graph>(OnnxGraphReader(reading).read(proto.graph()));
+
+    for (const auto& found : {reading.problems, external.problems(), verify(*graph)}) {
+        problems.insert(problems.end(), found.begin(), found.end());
+    }
+    add_function_problems(reading, problems);
+    if (!problems.empty()) refuse(path, problems);
+
+    model.path = path.string();
+    model.ir_version = proto.ir_version();
+    model.producer = std::string(trim(proto.producer_name() + " " + proto.producer_version()));
+    model.graph = graph;
+    model.hash = hash_of(*file, external);
+    model.remarks = remarks_of(proto, reading);
+    return model;
+}
+
+}  // namespace qcalib
