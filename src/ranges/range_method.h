@@ -31,26 +31,29 @@ class TensorSamples {
 
 // One setting of a method, for the listing and for validation.
 struct MethodParameter {
-    std::string name;         // as in --method ema:momentum=0.9
+    std::string name;  // as in --method ema:momentum=0.9
     double default_value = 0;
     double least = 0;
     double greatest = 0;
     std::string description;
+    bool whole = false;  // whole numbers only
 };
 
-using MethodParameters = std::map<std::string, double>;  // complete: every parameter of the method has a value
+using MethodParameters =
+    std::map<std::string, double>;  // complete: every parameter of the method has a value
 
 // How a range is chosen from statistics. Stateless.
 class RangeMethod {
   public:
     virtual ~RangeMethod() = default;
     virtual std::string name() const = 0;
-    virtual std::string summary() const = 0;   // what it does and its source, one paragraph
+    virtual std::string summary() const = 0;  // what it does and its source, one paragraph
     virtual std::vector<MethodParameter> parameters() const { return {}; }
     virtual bool needs_histogram() const { return false; }
     virtual bool needs_tails() const { return false; }
     // The range of a tensor, inside its observed extremes; nothing where no sample has data.
-    virtual std::optional<Range> choose(const TensorSamples& tensor, const MethodParameters& parameters) const = 0;
+    virtual std::optional<Range> choose(const TensorSamples& tensor,
+                                        const MethodParameters& parameters) const = 0;
 };
 
 // All methods; listed in ranges/range_method.cpp.
@@ -62,7 +65,8 @@ struct MethodChoice {
     MethodParameters parameters;
 };
 
-// Parses "minmax" or "ema:momentum=0.95,group=4". Errors name the nearest method or parameter, or the allowed values.
+// Parses "minmax" or "ema:momentum=0.95,group=4". Errors name the nearest method or parameter, or the allowed
+// values.
 MethodChoice parse_method(const std::string& text);
 
 // "ema:group=1,momentum=0.9": the choice with every parameter.

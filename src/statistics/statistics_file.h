@@ -24,14 +24,14 @@ struct TensorInfo {
 
 // What a .qstats file says of the run that made it.
 struct StatisticsHeader {
-    std::string model_hash;            // hex SHA-256, see Model::hash
-    std::string settings;              // canonical text of all that can change a count
-    std::string instruction_set;       // "avx512", ...
+    std::string model_hash;       // hex SHA-256, see Model::hash
+    std::string settings;         // canonical text of all that can change a count
+    std::string instruction_set;  // "avx512", ...
     CounterSettings counter;
-    std::uint64_t selected = 0;        // samples of the whole selection, before sharding
-    std::uint32_t shard = 1;           // 1-based
+    std::uint64_t selected = 0;  // samples of the whole selection, before sharding
+    std::uint32_t shard = 1;     // 1-based
     std::uint32_t shards = 1;
-    std::vector<TensorInfo> tensors;   // graph order
+    std::vector<TensorInfo> tensors;  // graph order
 
     bool operator==(const StatisticsHeader&) const = default;
 };
@@ -55,8 +55,8 @@ class StatisticsSet {
     std::unique_ptr<std::mutex[]> locks_;
 };
 
-// Writes a .qstats file: the header at once, rows in ascending order as they come, the rest in finish(). While it is
-// written it is called `<path>.part`; without finish() it is removed.
+// Writes a .qstats file: the header at once, rows in ascending order as they come, the rest in finish().
+// While it is written it is called `<path>.part`; without finish() it is removed.
 class StatisticsWriter {
   public:
     StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header);
@@ -71,8 +71,8 @@ class StatisticsWriter {
     std::unique_ptr<State> state_;
 };
 
-// A finished .qstats file, mapped: rows stay in the file and are read in place. Opening checks magic, version,
-// lengths and checksum; Errors start with the path.
+// A finished .qstats file, mapped: rows stay in the file and are read in place. Opening checks magic,
+// version, lengths and checksum; Errors start with the path.
 class StatisticsFile {
   public:
     explicit StatisticsFile(const std::filesystem::path& path);
@@ -95,9 +95,9 @@ class StatisticsFile {
     std::unique_ptr<State> state_;
 };
 
-// Merges all shards of one run, in any order, into the file the unsharded run writes. Errors name the files: a sample
-// met twice (overlap); another model, setting, instruction set, shard count or constant (foreign); a shard not given
-// (missing).
+// Merges all shards of one run, in any order, into the file the unsharded run writes. Errors name the files:
+// a sample met twice (overlap); another model, setting, instruction set, shard count or constant (foreign); a
+// shard not given (missing).
 void merge_statistics(std::span<const std::filesystem::path> shards, const std::filesystem::path& output);
 
 }  // namespace qcalib
