@@ -20,8 +20,8 @@ struct InputSpec {
 // "[1,3,?,?]".
 std::string to_string(const std::vector<std::optional<std::int64_t>>& shape);
 
-// Applies "--shape name=1,3,640,640" (the name may be left out where there is one input). Errors name the nearest
-// input, and where a number contradicts the model, both.
+// Applies "--shape name=1,3,640,640" (the name may be left out where there is one input). Errors name the
+// nearest input, and where a number contradicts the model, both.
 void apply_shape(std::vector<InputSpec>& inputs, const std::string& option);
 
 }  // namespace qcalib

@@ -14,14 +14,15 @@ namespace qcalib {
 
 // One line of a list: a file for each model input, in the inputs' order.
 struct ListEntry {
-    std::size_t line = 0;  // 1-based line of the list
+    std::size_t line = 0;                      // 1-based line of the list
     std::vector<std::filesystem::path> files;  // resolved
 };
 
-// Reads a list in SNPE's input_list form: a path, or `name:=path` items separated by blanks, one sample a line; with one
-// input a line without ":=" is the path, blanks included. Blank lines are skipped; lines that start with # or % are
-// skipped with one remark (SNPE takes them as output names). CRLF is understood. Relative paths are looked up from the
-// working directory, then from the list's folder. Errors carry "list:line".
+// Reads a list in SNPE's input_list form: a path, or `name:=path` items separated by blanks, one sample a
+// line; with one input a line without ":=" is the path, blanks included. Blank lines are skipped; lines that
+// start with # or % are skipped with one remark (SNPE takes them as output names). CRLF is understood.
+// Relative paths are looked up from the working directory, then from the list's folder. Errors carry
+// "list:line".
 std::vector<ListEntry> read_sample_list(const std::filesystem::path& path, std::span<const InputSpec> inputs,
                                         Remarks& remarks);
 
@@ -29,7 +30,7 @@ std::vector<ListEntry> read_sample_list(const std::filesystem::path& path, std::
 struct Selection {
     std::optional<std::uint64_t> shuffle_seed;
     std::optional<std::uint64_t> limit;
-    std::uint32_t shard = 1;   // 1-based
+    std::uint32_t shard = 1;  // 1-based
     std::uint32_t shards = 1;
 };
 
@@ -40,8 +41,8 @@ struct SelectedSample {
 };
 
 struct SelectedSamples {
-    std::uint64_t selected = 0;            // after shuffle and limit, before sharding
-    std::vector<SelectedSample> samples;   // of this shard, ascending numbers
+    std::uint64_t selected = 0;           // after shuffle and limit, before sharding
+    std::vector<SelectedSample> samples;  // of this shard, ascending numbers
 };
 
 // list -> shuffle -> limit -> shard: sample k (from 0) belongs to shard k mod n + 1.

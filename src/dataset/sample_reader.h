@@ -1,11 +1,12 @@
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <filesystem>
-#include <memory>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/remarks.h"
@@ -22,8 +23,11 @@ struct PictureSize {
 enum class ColorOrder { rgb, bgr };
 enum class DataLayout { as_model, nhwc };
 
-// How a picture becomes a tensor: decode, resize (bilinear, half-pixel centres, no antialiasing), centre crop, colour
-// order, value = (pixel * multiply - mean[c]) / std[c]. mean and std are in units after the multiplication.
+// How a picture becomes a tensor: decode, resize (bilinear, half-pixel centres, no antialiasing), centre
+// crop, colour order, value = (pixel * multiply - mean[c]) / std[c]. mean and std are in units after the
+// multiplication, c counts in the order of `color`. Integer inputs: with the default multiply, mean and std
+// the pixels as they are, else the value rounded to nearest, ties to even. What happens in detail to a
+// picture is said in picture_reader.cpp.
 struct Preprocessing {
     std::optional<PictureSize> resize;
     std::optional<PictureSize> crop;
@@ -31,7 +35,11 @@ struct Preprocessing {
     double multiply = 1.0 / 255;
     std::vector<double> mean;  // empty: 0
     std::vector<double> std;   // empty: 1
-    DataLayout layout = DataLayout::as_model;  // of raw and .npy data: nhwc is permuted to the model's NCHW
+    DataLayout layout =
+        DataLayout::as_model;  // of raw and .npy data of rank 4: nhwc is permuted to the model's NCHW
+
+    // multiply 1/255, mean 0, std 1.
+    bool default_scaling() const;
 };
 
 // "320x240" of an option named `what`.
@@ -43,13 +51,17 @@ std::string describe(const Preprocessing& preprocessing);
 // The canonical text of all settings that can change a value, for StatisticsHeader::settings.
 std::string canonical(const Preprocessing& preprocessing);
 
+// True for a file that is decoded as a picture, by its ending.
+bool is_picture(const std::filesystem::path& file);
+
 // Reads samples. Thread-safe; files of a sample are read when asked for and not kept.
 class SampleReader {
   public:
     SampleReader(std::vector<InputSpec> inputs, Preprocessing preprocessing);
 
-    // One row-major tensor per model input, of the input's type. Files by their ending: .npy; pictures (.jpg .jpeg .png
-    // .bmp .webp .tif .tiff .ppm .pgm); everything else raw little-endian elements of the input's type. Throws Error
+    // One row-major tensor per model input, of the input's type. Files by their ending: .npy; pictures (.jpg
+    // .jpeg .png .bmp .webp .tif .tiff .ppm .pgm); everything else raw little-endian elements of the input's
+    // type. Throws Error
     // "<file>: ..." with what was expected (shape, bytes) and what was found.
     std::vector<Tensor> read(const ListEntry& entry) const;
 
@@ -61,17 +73,30 @@ class SampleReader {
     Preprocessing preprocessing_;
 };
 
-// Watches the first raw or .npy samples of 4-D image-like inputs: adds a remark where neighbouring values are far
-// smoother when the data are taken in the other layout (NHWC for NCHW, or the reverse).
+// Watches the first raw or .npy samples of each image-like input (rank 4, 3 or 4 channels): adds a remark
+// where vertically neighbouring values are far nearer to each other when the file's data are taken in the
+// other layout (NHWC for NCHW, or the reverse). For one thread at a time.
 class LayoutCheck {
   public:
-    explicit LayoutCheck(std::size_t samples = 8) : left_(samples) {}
-    void look(const InputSpec& input, TensorView tensor, const Preprocessing& preprocessing, Remarks& remarks);
+    // Decides after `samples` samples of an input.
+    explicit LayoutCheck(std::size_t samples = 8) : samples_(samples) {}
+    // `tensor` is what SampleReader made of a raw or .npy file for `input`.
+    void look(const InputSpec& input, TensorView tensor, const Preprocessing& preprocessing,
+              Remarks& remarks);
+    // Decides on fewer samples where a run had no more.
+    void finish(Remarks& remarks);
 
   private:
-    std::size_t left_;
-    std::size_t suspicious_ = 0;
-    std::size_t seen_ = 0;
+    struct Watch {
+        std::string remark;  // what to say if the other layout is right
+        std::size_t seen = 0;
+        bool always_smoother = true;  // in every sample the other layout was the smoother one
+        double log_ratio = 0;         // sum of log(variation in the layout used / variation in the other one)
+    };
+    static void decide(const Watch& watch, Remarks& remarks);
+
+    std::size_t samples_;
+    std::map<std::string, Watch> watches_;  // by input
 };
 
 }  // namespace qcalib
