@@ -14,8 +14,8 @@ class Format {
   public:
     virtual ~Format() = default;
     virtual std::string name() const = 0;
-    virtual std::string summary() const = 0;      // what reads it, one paragraph
-    virtual std::string suffix() const = 0;       // added to <stem>.<target>: ".json"
+    virtual std::string summary() const = 0;  // what reads it, one paragraph
+    virtual std::string suffix() const = 0;   // added to <stem>.<target>: ".json"
     // The file's text.
     virtual std::string emit(const EncodingSet& encodings) const = 0;
 };

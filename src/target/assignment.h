@@ -27,10 +27,11 @@ struct AssignmentOptions {
 // The float32 value of a constant (initializer, or folded from initializers), or nullptr.
 using ConstantLookup = std::function<const Tensor*(ValueId)>;
 
-// Decides which tensor of the graph gets which encoding: every float activation with data, and the constants that meet
-// an activation, by the target's rules. Remarks name each tensor that gets none though the rules want one (no data).
-// A tensor the statistics lack is an Error that names it and the flag to count it.
-EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant, const StatisticsFile& statistics,
-                             const Target& target, const AssignmentOptions& options, Remarks& remarks);
+// Decides which tensor of the graph gets which encoding: every float activation with data, and the constants
+// that meet an activation, by the target's rules. Remarks name each tensor that gets none though the rules
+// want one (no data). A tensor the statistics lack is an Error that names it and the flag to count it.
+EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
+                             const StatisticsFile& statistics, const Target& target,
+                             const AssignmentOptions& options, Remarks& remarks);
 
 }  // namespace qcalib

@@ -1,60 +1,106 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "encoding/encoding.h"
 #include "ranges/range_method.h"
 
 namespace qcalib {
 
-// Symmetry, width and granularity of a kind of tensor.
-struct Precision {
+// How sure a rule is.
+enum class Confidence : std::uint8_t {
+    verified,    // seen in open code, or reproduces public output of the compiler
+    documented,  // the vendor's documentation says so
+    reported,    // users say so
+    assumed,     // our own inference
+};
+std::string_view name_of(Confidence confidence);
+
+// Where a rule comes from.
+struct Evidence {
+    std::string source;
+    Confidence confidence = Confidence::assumed;
+};
+
+// How the activations, the inputs and outputs of the graph among them, are encoded.
+struct ActivationRule {
     int bits = 8;
+    std::vector<int> widths;  // all the target takes
+    bool symmetric = false;
+    Evidence evidence;
+};
+
+// How weights are encoded, unless a run says otherwise.
+struct WeightPrecision {
+    int bits = 8;
+    std::vector<int> widths;
     bool symmetric = false;
     bool per_channel = false;
+    bool per_channel_symmetric = false;  // per channel is always symmetric
+    Evidence evidence;
 };
 
-// How the constant operand of an operator is encoded.
+// How other float constants that meet an activation are encoded: always per tensor.
+struct ConstantRule {
+    enum class Width : std::uint8_t { of_activations, of_weights };
+    Width width = Width::of_activations;
+    bool symmetric = false;
+    Evidence evidence;
+};
+
+// Which constant operand of an operator is a weight.
 struct WeightRule {
-    std::string op_type;
-    std::size_t input = 1;     // which input is the weight
-    int channel_axis = 0;      // of the weight tensor, for per-channel encodings
-    bool per_channel_allowed = true;
-    std::string source;        // where the rule comes from and how sure it is
+    enum class PerChannel : std::uint8_t { always, ungrouped, never };  // ungrouped: only where `group` is 1
+    std::string op_type;                                                // of ONNX's own domain
+    std::size_t input = 1;
+    PerChannel per_channel = PerChannel::never;  // where per channel is asked for
+    int channel_axis = 0;  // of the weight; from the end where negative; weights of rank 0 and 1 have none
+    std::string
+        transposed_by;  // an integer attribute that, where not 0, swaps the weight's last two axes; or ""
+    Evidence evidence;
 };
 
-// An operator whose inputs at these places get no encoding (a bias, a shape).
+// Inputs of an operator that get no encoding: biases, settings.
 struct SkipRule {
-    std::string op_type;
+    std::string op_type;  // of ONNX's own domain
     std::vector<std::size_t> inputs;
-    std::string source;
+    Evidence evidence;
 };
 
 // A compiler or device: the rules of configs/targets/<name>.yaml.
 struct Target {
     std::string name;
     std::string summary;
-    std::string default_method;
-    std::string default_format;   // a name of the format registry
+    std::string default_method;  // as parse_method takes it
+    std::string default_format;  // a name of the format registry
+    Evidence defaults_evidence;
     double least_range = 0;
-    std::string rounding;         // of an offset: "half-away" or "half-even"
-    Precision activations;
-    Precision weights;
-    Precision constants;          // other float constants that meet an activation
+    Rounding rounding = Rounding::half_away;  // of an offset
+    Evidence arithmetic_evidence;
+    ActivationRule activations;
+    WeightPrecision weights;
+    ConstantRule constants;
     std::vector<WeightRule> weight_rules;
     std::vector<SkipRule> skip_rules;
+
+    // The rule for an input of an operator, or nullptr.
+    const WeightRule* weight_rule(const std::string& op_type, std::size_t input) const;
+    const SkipRule* skip_rule(const std::string& op_type, std::size_t input) const;
 };
 
-// Parses a target's YAML. Errors carry "file:line:column", what was expected and the nearest key.
+// Parses a target's YAML; the keys are those of configs/targets/snpe.yaml. One Error lists all faults of the
+// file, each "file:line:column: ..." with what was expected, what was found and the nearest key.
 Target parse_target(const std::string& text, const std::string& file);
 
-// The targets built in, from configs/targets.
+// The targets built in, from configs/targets, in alphabetical order.
 std::vector<std::string> builtin_target_names();
 
-// The built-in target of that name, or the one in `replacement`. Errors offer the nearest name.
+// The built-in target of that name, or the one in `replacement`, which must have that name. Errors offer the
+// nearest.
 Target load_target(const std::string& name, const std::optional<std::filesystem::path>& replacement = {});
 
 }  // namespace qcalib

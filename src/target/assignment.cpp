@@ -1,0 +1,160 @@
+#include "target/assignment.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "target/float_values.h"
+#include "target/parameters.h"
+
+namespace qcalib {
+
+namespace {
+
+int resolve_bits(std::optional<int> chosen, int default_bits, const std::vector<int>& widths,
+                 std::string_view flag, const Target& target) {
+    const int bits = chosen.value_or(default_bits);
+    if (std::find(widths.begin(), widths.end(), bits) != widths.end()) return bits;
+    fail("{}: expected one of {}, which target '{}' takes, found {}", flag, fmt::join(widths, ", "),
+         target.name, bits);
+}
+
+ResolvedOptions resolve(const AssignmentOptions& options, const Target& target, Remarks& remarks) {
+    ResolvedOptions resolved;
+    resolved.method = options.method ? *options.method : parse_method(target.default_method);
+    resolved.activation_bits = resolve_bits(options.activation_bits, target.activations.bits,
+                                            target.activations.widths, "--act-bits", target);
+    resolved.weight_bits = resolve_bits(options.weight_bits, target.weights.bits, target.weights.widths,
+                                        "--weight-bits", target);
+    resolved.symmetric_activations = options.symmetric_activations.value_or(target.activations.symmetric);
+    resolved.symmetric_weights = options.symmetric_weights.value_or(target.weights.symmetric);
+    resolved.per_channel_weights = options.per_channel_weights.value_or(target.weights.per_channel);
+    if (resolved.per_channel_weights && target.weights.per_channel_symmetric &&
+        options.symmetric_weights == false) {
+        remarks.add(fmt::format(
+            "target '{}': per-channel weights are symmetric though asymmetric was asked for", target.name));
+    }
+    return resolved;
+}
+
+void check_counted(const StatisticsFile& statistics, const MethodChoice& method) {
+    if (!statistics.header().counter.extremes_only) return;
+    if (!method.method->needs_histogram() && !method.method->needs_tails()) return;
+    fail(
+        "{}: expected histograms, which method '{}' needs, found extremes alone: calibrate with --statistics "
+        "full",
+        statistics.path().string(), method.method->name());
+}
+
+// The values of the graph in the order in which they come to be: its inputs, then what each node makes.
+std::vector<ValueId> values_in_order(const Graph& graph) {
+    std::vector<ValueId> values = graph.inputs;
+    for (const Node& node : graph.nodes) {
+        std::copy_if(node.outputs.begin(), node.outputs.end(), std::back_inserter(values),
+                     [](ValueId output) { return output != no_value; });
+    }
+    return values;
+}
+
+// What the statistics hold of the values of a graph.
+class CountedValues {
+  public:
+    CountedValues(const Graph& graph, const StatisticsFile& statistics) : activations_(graph.values.size()) {
+        for (ValueId value = 0; value < graph.values.size(); ++value) {
+            const auto found = statistics.find(graph.values[value].name);
+            if (!found) continue;
+            places_.emplace(value, *found);
+            activations_[value] = !statistics.header().tensors[*found].constant;
+        }
+    }
+
+    bool counted(ValueId value) const { return places_.find(value) != places_.end(); }
+    std::size_t place(ValueId value) const { return places_.at(value); }
+    const std::vector<bool>& activations() const { return activations_; }
+
+  private:
+    std::unordered_map<ValueId, std::size_t> places_;
+    std::vector<bool> activations_;
+};
+
+void check_complete(const Graph& graph, const ConstantLookup& constant, const StatisticsFile& statistics,
+                    const CountedValues& values, const Target& target) {
+    const auto known_float = [&](ValueId value) {
+        if (values.counted(value)) return true;
+        const Tensor* tensor = constant(value);
+        return tensor != nullptr && is_floating(tensor->type());
+    };
+    const std::vector<bool> floats = float_values(graph, known_float);
+    constexpr std::size_t most = 10;
+    std::vector<std::string> shown;
+    std::size_t missing = 0;
+    for (const ValueId value : values_in_order(graph)) {
+        if (!floats[value] || values.counted(value) || constant(value) != nullptr) continue;
+        if (++missing <= most) shown.push_back(fmt::format("'{}'", printable(graph.values[value].name)));
+    }
+    if (missing == 0) return;
+    fail(
+        "{}: expected every float tensor that target '{}' encodes, {} not counted: {}{}: calibrate with "
+        "--tensors all",
+        statistics.path().string(), target.name, missing, join(shown, ", "), missing > most ? ", ..." : "");
+}
+
+void check_constants(const Graph& graph, const ConstantLookup& constant, const StatisticsFile& statistics,
+                     const CountedValues& values) {
+    for (ValueId value = 0; value < graph.values.size(); ++value) {
+        if (!values.counted(value) || values.activations()[value] || constant(value) != nullptr) continue;
+        fail(
+            "{}: '{}' was counted as a constant, found none of that name in the model: expected statistics "
+            "of this "
+            "model",
+            statistics.path().string(), printable(graph.values[value].name));
+    }
+}
+
+std::optional<TensorEncoding> encode_activation(const TensorSamples& samples, const Target& target,
+                                                const ResolvedOptions& options, Remarks& remarks) {
+    remark_left_out(samples.name(), samples.statistics(), remarks);
+    const auto range = options.method.method->choose(samples, options.method.parameters);
+    if (!range) {
+        remarks.add(fmt::format("'{}': no encoding: no sample gave it a finite value that is no mask",
+                                printable(samples.name())));
+        return std::nullopt;
+    }
+    const Encoding encoding =
+        options.symmetric_activations
+            ? encode_symmetric(*range, options.activation_bits, target.least_range)
+            : encode_asymmetric(*range, options.activation_bits, target.least_range, target.rounding);
+    return TensorEncoding{samples.name(), {encoding}, {}, options.method.method->name()};
+}
+
+}  // namespace
+
+EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
+                             const StatisticsFile& statistics, const Target& target,
+                             const AssignmentOptions& options, Remarks& remarks) {
+    const ResolvedOptions resolved = resolve(options, target, remarks);
+    check_counted(statistics, resolved.method);
+    const CountedValues values(graph, statistics);
+    check_complete(graph, constant, statistics, values, target);
+    check_constants(graph, constant, statistics, values);
+
+    EncodingSet set;
+    for (const ValueId value : values_in_order(graph)) {
+        if (!values.activations()[value]) continue;
+        const TensorSamples samples(statistics, values.place(value));
+        if (auto entry = encode_activation(samples, target, resolved, remarks)) {
+            set.activations.push_back(std::move(*entry));
+        }
+    }
+    ParameterEncoder encoder(graph, target, resolved, statistics.header().counter, remarks);
+    for (const Parameter& parameter : find_parameters(graph, constant, values.activations(), target)) {
+        const Tensor& value = *constant(parameter.value);
+        if (auto entry = encoder.encode(parameter, value)) set.parameters.push_back(std::move(*entry));
+        value.release_pages();
+    }
+    encoder.finish();
+    return set;
+}
+
+}  // namespace qcalib

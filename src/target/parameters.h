@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/remarks.h"
+#include "encoding/encoding.h"
+#include "graph/graph.h"
+#include "statistics/counter.h"
+#include "target/assignment.h"
+#include "target/target.h"
+
+namespace qcalib {
+
+// What a run's options and a target's rules come to.
+struct ResolvedOptions {
+    MethodChoice method;
+    int activation_bits = 8;
+    int weight_bits = 8;
+    bool symmetric_activations = false;
+    bool symmetric_weights = false;
+    bool per_channel_weights = false;
+};
+
+// One place where a constant meets an activation.
+struct ParameterUse {
+    const Node* node = nullptr;
+    std::size_t input = 0;
+    const WeightRule* weight = nullptr;  // where it is a weight there
+    const SkipRule* skip = nullptr;      // where it gets no encoding there
+};
+
+// A constant and all its uses, in the order of the nodes.
+struct Parameter {
+    ValueId value = no_value;
+    std::vector<ParameterUse> uses;
+};
+
+// The float constants that are inputs of nodes with an activation among their inputs, in order of first use.
+std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup& constant,
+                                       const std::vector<bool>& activations, const Target& target);
+
+// Encodes parameters by a target's rules; remarks say what came out otherwise than asked for.
+class ParameterEncoder {
+  public:
+    ParameterEncoder(const Graph& graph, const Target& target, const ResolvedOptions& options,
+                     const CounterSettings& counter, Remarks& remarks)
+        : graph_(graph), target_(target), options_(options), counter_(counter), remarks_(remarks) {}
+
+    // Nothing where all uses skip the parameter, or where it has no ordinary value.
+    std::optional<TensorEncoding> encode(const Parameter& parameter, const Tensor& value);
+
+    // Adds the remarks that concern several weights at once.
+    void finish();
+
+  private:
+    struct PerTensorReason {
+        std::string reason;
+        std::vector<std::string> weights;
+    };
+
+    TensorEncoding encode_weight(const Parameter& parameter, const Tensor& value);
+    std::optional<TensorEncoding> encode_constant(const std::string& name, const Tensor& value);
+    std::optional<int> weight_axis(const Parameter& parameter, const Tensor& value);
+    std::optional<int> axis_of_use(const std::string& name, const ParameterUse& use, std::size_t rank);
+    void remark_shared(const Parameter& parameter, std::string_view encoded_as);
+    void stays_per_tensor(const std::string& name, std::string reason);
+
+    const Graph& graph_;
+    const Target& target_;
+    const ResolvedOptions& options_;
+    CounterSettings counter_;
+    Remarks& remarks_;
+    std::vector<PerTensorReason> per_tensor_;
+};
+
+// Adds a remark where values of the tensor are left out of its range: NaN, infinite, masked.
+void remark_left_out(const std::string& name, const TensorStatistics& statistics, Remarks& remarks);
+
+}  // namespace qcalib

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "target/target.h"
+#include "target/yaml_reader.h"
+
+namespace qcalib {
+
+namespace {
+
+constexpr int most_bits = 32;
+constexpr int most_inputs = 1000;
+constexpr int most_rank = 16;
+
+const std::array<YamlSection, 8>& schema() {
+    static const std::array<YamlSection, 8> sections{{
+        {"target",
+         {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
+          "weight_operands", "no_encoding"}},
+        {"defaults", {"method", "format", "source", "confidence"}},
+        {"arithmetic", {"least_range", "rounding", "source", "confidence"}},
+        {"activations", {"bits", "widths", "symmetric", "source", "confidence"}},
+        {"weights",
+         {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "source", "confidence"}},
+        {"constants", {"width_of", "symmetric", "source", "confidence"}},
+        {"weight_operands",
+         {"operators", "input", "per_channel", "channel_axis", "transposed_by", "source", "confidence"}},
+        {"no_encoding", {"operators", "inputs", "source", "confidence"}},
+    }};
+    return sections;
+}
+
+constexpr std::initializer_list<const char*> confidences{"verified", "documented", "reported", "assumed"};
+
+Evidence read_evidence(const YamlMap& map) {
+    return {map.text("source"), static_cast<Confidence>(map.choice("confidence", confidences))};
+}
+
+// A name that may be part of a file's name.
+std::string read_name(const YamlMap& map) {
+    const std::string name = map.text("name");
+    const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+    if (!std::all_of(name.begin(), name.end(), allowed)) {
+        map.fault("name", fmt::format("name: expected lower-case letters, digits and '-', found '{}'",
+                                      printable(name)));
+    }
+    return name;
+}
+
+std::vector<std::string> read_operators(const YamlMap& map) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    };
+    std::vector<std::string> names = map.texts("operators");
+    for (const std::string& name : names) {
+        if (std::all_of(name.begin(), name.end(), allowed)) continue;
+        map.fault("operators",
+                  fmt::format("operators: expected names of ONNX operators, found '{}'", printable(name)));
+    }
+    return names;
+}
+
+template <typename Rule>
+void read_widths(const YamlMap& map, Rule& rule) {
+    for (const std::int64_t width : map.integers("widths", 2, most_bits))
+        rule.widths.push_back(static_cast<int>(width));
+    const auto bits = map.integer("bits", 2, most_bits);
+    if (!bits || rule.widths.empty()) return;
+    rule.bits = static_cast<int>(*bits);
+    if (std::find(rule.widths.begin(), rule.widths.end(), rule.bits) != rule.widths.end()) return;
+    map.fault("bits", fmt::format("bits: expected one of widths ({}), found {}", fmt::join(rule.widths, ", "),
+                                  rule.bits));
+}
+
+void read_defaults(const YamlMap& map, Target& target) {
+    target.default_method = map.text("method");
+    target.default_format = map.text("format");
+    target.defaults_evidence = read_evidence(map);
+    if (target.default_method.empty()) return;
+    try {
+        parse_method(target.default_method);
+    } catch (const Error& error) {
+        map.fault("method", error.what());
+    }
+}
+
+void read_arithmetic(const YamlMap& map, Target& target) {
+    target.least_range = map.positive_real("least_range");
+    target.rounding = static_cast<Rounding>(map.choice("rounding", {"half-away", "half-even"}));
+    target.arithmetic_evidence = read_evidence(map);
+}
+
+ActivationRule read_activations(const YamlMap& map) {
+    ActivationRule rule;
+    read_widths(map, rule);
+    rule.symmetric = map.boolean("symmetric");
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
+WeightPrecision read_weights(const YamlMap& map) {
+    WeightPrecision rule;
+    read_widths(map, rule);
+    rule.symmetric = map.boolean("symmetric");
+    rule.per_channel = map.boolean("per_channel");
+    rule.per_channel_symmetric = map.boolean("per_channel_symmetric");
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
+ConstantRule read_constants(const YamlMap& map) {
+    ConstantRule rule;
+    rule.width = static_cast<ConstantRule::Width>(map.choice("width_of", {"activations", "weights"}));
+    rule.symmetric = map.boolean("symmetric");
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
+// Every input of an operator has one rule at most.
+class RuledInputs {
+  public:
+    void add(const YamlMap& map, const std::string& key, const std::string& op_type, std::size_t input) {
+        if (op_type.empty() || seen_.emplace(op_type, input).second) return;
+        map.fault(key, fmt::format("{}: input {} of {} has a rule already", key, input, op_type));
+    }
+
+  private:
+    std::set<std::pair<std::string, std::size_t>> seen_;
+};
+
+void read_weight_operand(const YamlMap& map, RuledInputs& ruled, std::vector<WeightRule>& rules) {
+    WeightRule rule;
+    rule.input = static_cast<std::size_t>(map.integer("input", 0, most_inputs).value_or(0));
+    rule.per_channel =
+        static_cast<WeightRule::PerChannel>(map.choice("per_channel", {"always", "ungrouped", "never"}));
+    rule.channel_axis = static_cast<int>(map.integer("channel_axis", -most_rank, most_rank).value_or(0));
+    if (map.has("transposed_by")) rule.transposed_by = map.text("transposed_by");
+    rule.evidence = read_evidence(map);
+    for (const std::string& op_type : read_operators(map)) {
+        ruled.add(map, "input", op_type, rule.input);
+        rule.op_type = op_type;
+        rules.push_back(rule);
+    }
+}
+
+void read_no_encoding(const YamlMap& map, RuledInputs& ruled, std::vector<SkipRule>& rules) {
+    SkipRule rule;
+    for (const std::int64_t input : map.integers("inputs", 0, most_inputs)) {
+        rule.inputs.push_back(static_cast<std::size_t>(input));
+    }
+    rule.evidence = read_evidence(map);
+    for (const std::string& op_type : read_operators(map)) {
+        for (const std::size_t input : rule.inputs) ruled.add(map, "inputs", op_type, input);
+        rule.op_type = op_type;
+        rules.push_back(rule);
+    }
+}
+
+}  // namespace
+
+Target parse_target(const std::string& text, const std::string& file) {
+    const YAML::Node document = parse_yaml(text, file);
+    YamlFaults faults(file);
+    const YamlMap map(document, "target", schema(), faults);
+
+    Target target;
+    target.name = read_name(map);
+    target.summary = trim(map.text("summary"));
+    read_defaults(map.map("defaults", "defaults"), target);
+    read_arithmetic(map.map("arithmetic", "arithmetic"), target);
+    target.activations = read_activations(map.map("activations", "activations"));
+    target.weights = read_weights(map.map("weights", "weights"));
+    target.constants = read_constants(map.map("constants", "constants"));
+    RuledInputs ruled;
+    for (const YamlMap& rule : map.maps("weight_operands", "weight_operands")) {
+        read_weight_operand(rule, ruled, target.weight_rules);
+    }
+    for (const YamlMap& rule : map.maps("no_encoding", "no_encoding")) {
+        read_no_encoding(rule, ruled, target.skip_rules);
+    }
+    faults.throw_if_any();
+    return target;
+}
+
+}  // namespace qcalib
