@@ -1,0 +1,116 @@
+#include "runtime/onednn_parts.h"
+
+namespace qcalib::onednn {
+
+namespace {
+
+using Dims = dnnl::memory::dims;
+
+// The last `rank` numbers, with `less` taken off each: oneDNN counts a dilation from 0.
+Dims spatial(const Extents& extents, std::size_t rank, std::int64_t less = 0) {
+    Dims dims(extents.end() - static_cast<std::ptrdiff_t>(rank), extents.end());
+    for (auto& number : dims) number -= less;
+    return dims;
+}
+
+// The weights as oneDNN names their dimensions, [groups,] output channels, input channels, kernel, where they
+// lie.
+MemoryDescriptor weights_in_memory(const ConvolutionShape& shape) {
+    const std::int64_t groups = shape.groups;
+    const std::int64_t outer = shape.weights[0] / groups;  // of one group
+    const std::int64_t inner = shape.weights[1];
+    const Dims kernel = spatial(shape.window.kernel, described_rank(shape.window));
+    Dims kernel_strides(kernel.size(), 1);
+    for (std::size_t i = kernel.size(); i-- > 1;) kernel_strides[i - 1] = kernel_strides[i] * kernel[i];
+    const std::int64_t taps = kernel_strides[0] * kernel[0];
+
+    Dims dims;
+    Dims strides;
+    if (groups > 1) {
+        dims.push_back(groups);
+        strides.push_back(outer * inner * taps);
+    }
+    if (shape.transposed) {
+        dims.insert(dims.end(), {inner, outer});
+        strides.insert(strides.end(), {taps, inner * taps});
+    } else {
+        dims.insert(dims.end(), {outer, inner});
+        strides.insert(strides.end(), {inner * taps, taps});
+    }
+    dims.insert(dims.end(), kernel.begin(), kernel.end());
+    strides.insert(strides.end(), kernel_strides.begin(), kernel_strides.end());
+    return strided(dims, strides);
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+template <typename Operation>
+typename Operation::primitive_desc choose(dnnl::algorithm algorithm, const ConvolutionShape& shape,
+                                          const MemoryDescriptor& weights, const MemoryDescriptor& bias,
+                                          const dnnl::engine& engine) {
+    const Window& window = shape.window;
+    const std::size_t rank = described_rank(window);
+    return {engine,
+            dnnl::prop_kind::forward_inference,
+            algorithm,
+            plain(shape.input),
+            weights,
+            bias,
+            plain(shape.output),
+            spatial(window.stride, rank),
+            spatial(window.dilation, rank, 1),
+            spatial(window.pad_begin, rank),
+            spatial(window.pad_end, rank),
+            user_scratchpad(),
+            true};
+}
+#else
+template <typename Operation>
+typename Operation::primitive_desc choose(dnnl::algorithm algorithm, const ConvolutionShape& shape,
+                                          const MemoryDescriptor& weights, const MemoryDescriptor& bias,
+                                          const dnnl::engine& engine) {
+    const Window& window = shape.window;
+    const std::size_t rank = described_rank(window);
+    const typename Operation::desc operation(dnnl::prop_kind::forward_inference, algorithm,
+                                             plain(shape.input), weights, bias, plain(shape.output),
+                                             spatial(window.stride, rank), spatial(window.dilation, rank, 1),
+                                             spatial(window.pad_begin, rank), spatial(window.pad_end, rank));
+    return {operation, user_scratchpad(), engine, true};
+}
+#endif
+
+// Weights in the order the library likes best; where that leads to its plain loops, in the order they lie in.
+template <typename Operation>
+std::unique_ptr<Primitive::Parts> make_parts(dnnl::algorithm algorithm, const ConvolutionShape& shape,
+                                             const Weights& weights) {
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    const MemoryDescriptor unpacked = weights_in_memory(shape);
+    const MemoryDescriptor bias = shape.bias ? plain(Dims{shape.output.shape[1]}) : MemoryDescriptor();
+#if DNNL_VERSION_MAJOR >= 3
+    const Dims dims = unpacked.get_dims();
+#else
+    const Dims dims = unpacked.dims();
+#endif
+    for (const MemoryDescriptor& order : {any_order(dims), unpacked}) {
+        const auto chosen = choose<Operation>(algorithm, shape, order, bias, engine);
+        if (!chosen || is_slow(chosen.impl_info_str())) continue;
+        auto parts = parts_of<Operation>(chosen, engine);
+        parts->weights = chosen.weights_desc();
+        parts->bias = bias;
+        bind_weights(*parts, unpacked, weights);
+        return parts;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_convolution(const ConvolutionShape& shape, const Weights& weights) {
+    return attempt([&] {
+        return shape.transposed ? make_parts<dnnl::deconvolution_forward>(
+                                      dnnl::algorithm::deconvolution_direct, shape, weights)
+                                : make_parts<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct,
+                                                                        shape, weights);
+    });
+}
+
+}  // namespace qcalib::onednn
