@@ -1,0 +1,208 @@
+#include "engine/calibration.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "engine/model_inputs.h"
+#include "graph/onnx_file.h"
+#include "support/onnx_builder.h"
+#include "support/operator_harness.h"
+#include "support/temporary_folder.h"
+#include "tensor/npy.h"
+
+using namespace qcalib;
+using namespace qcalib::test;
+
+namespace {
+
+class SilentProgress : public Progress {
+  public:
+    void advance(std::size_t done, std::size_t total, std::string_view current) override {
+        ++calls;
+        last_done = done;
+        last_total = total;
+        last_file = current;
+    }
+    std::size_t calls = 0;
+    std::size_t last_done = 0;
+    std::size_t last_total = 0;
+    std::string last_file;
+};
+
+// A small network with a dynamic batch, and random samples for it in a temporary folder.
+class Scene {
+  public:
+    explicit Scene(std::size_t samples) {
+        OnnxModel model;
+        model.graph.input("x", {"n", 3, 6, 6}).output("y");
+        model.graph.initializer("w", random_tensor({4, 3, 3, 3}, 1));
+        model.graph.initializer("shift", random_tensor({1, 4, 1, 1}, 2));
+        model.graph.initializer("unused", {1}, std::vector<float>{7});
+        model.graph.node("Conv", {"x", "w"}, {"c"}).node("Relu", {"c"}, {"r"});
+        model.graph.node("Neg", {"shift"}, {"folded"}).node("Add", {"r", "folded"}, {"a"});
+        model.graph.node("GlobalAveragePool", {"a"}, {"p"}).node("Flatten", {"p"}, {"y"});
+        model.save(folder / "model.onnx");
+        for (std::size_t i = 0; i < samples; ++i) {
+            const Tensor sample = random_tensor({1, 3, 6, 6}, 100 + i, -1.0 - static_cast<double>(i), 2);
+            files.push_back(folder / ("s" + std::to_string(i) + ".npy"));
+            write_npy(files.back(), sample.view());
+        }
+    }
+
+    SelectedSamples select(const Selection& selection = {}) const {
+        std::vector<ListEntry> entries;
+        for (std::size_t i = 0; i < files.size(); ++i) entries.push_back({i + 1, {files[i]}});
+        return select_samples(entries, selection);
+    }
+
+    CalibrationResult run(const std::filesystem::path& output, unsigned jobs,
+                          const Selection& selection = {}) {
+        CalibrationOptions chosen = options;
+        chosen.jobs = jobs;
+        chosen.shard = selection.shard;
+        chosen.shards = selection.shards;
+        const Model model = read_onnx_file(folder / "model.onnx");
+        const SampleReader reader(input_specs(*model.graph), {});
+        return calibrate(model, reader, select(selection), chosen, output, progress, remarks);
+    }
+
+    std::string bytes(const std::string& name) const { return read_text_file(folder / name); }
+
+    TemporaryFolder folder;
+    std::vector<std::filesystem::path> files;
+    CalibrationOptions options;
+    SilentProgress progress;
+    Remarks remarks;
+};
+
+}  // namespace
+
+TEST_CASE("the statistics file is the same for 1, 2 and 8 workers") {
+    Scene scene(40);
+    scene.run(scene.folder / "one.qstats", 1);
+    scene.run(scene.folder / "two.qstats", 2);
+    scene.run(scene.folder / "eight.qstats", 8);
+    CHECK(scene.bytes("one.qstats") == scene.bytes("two.qstats"));
+    CHECK(scene.bytes("one.qstats") == scene.bytes("eight.qstats"));
+    CHECK(scene.progress.last_done == 40);
+    CHECK(scene.progress.last_total == 40);
+}
+
+TEST_CASE("three shards merge to the file of the whole run") {
+    Scene scene(20);
+    std::filesystem::remove(scene.files[4]);
+    scene.run(scene.folder / "whole.qstats", 2);
+    std::vector<std::filesystem::path> shards;
+    for (std::uint32_t shard = 1; shard <= 3; ++shard) {
+        Selection selection;
+        selection.shard = shard;
+        selection.shards = 3;
+        shards.push_back(scene.folder / ("shard" + std::to_string(shard) + ".qstats"));
+        scene.run(shards.back(), 2, selection);
+    }
+    std::swap(shards[0], shards[2]);
+    merge_statistics(shards, scene.folder / "merged.qstats");
+    CHECK(scene.bytes("merged.qstats") == scene.bytes("whole.qstats"));
+}
+
+TEST_CASE("every float tensor is counted, inputs and constants included, in graph order") {
+    Scene scene(3);
+    scene.run(scene.folder / "out.qstats", 2);
+    const StatisticsFile file(scene.folder / "out.qstats");
+    const std::vector<TensorInfo> expected = {{"x", false}, {"w", true},     {"c", false},
+                                              {"r", false}, {"shift", true}, {"folded", true},
+                                              {"a", false}, {"p", false},    {"y", false}};
+    CHECK(file.header().tensors == expected);
+    CHECK(file.rows() == 3);
+    CHECK(file.tensor(*file.find("x")).elements() == 3 * 108);
+    CHECK(file.tensor(*file.find("w")).elements() == 108);
+    CHECK(file.tensor(*file.find("r")).extremes->min >= 0);
+    CHECK(file.header().model_hash == read_onnx_file(scene.folder / "model.onnx").hash);
+}
+
+TEST_CASE("a row holds its own sample's extremes") {
+    Scene scene(5);
+    scene.run(scene.folder / "out.qstats", 2);
+    const StatisticsFile file(scene.folder / "out.qstats");
+    for (std::size_t i = 0; i < 5; ++i) {
+        const std::vector<double> values = numbers_of(read_npy(scene.files[i]).view());
+        const SampleSummary entry = file.entry(i, 0);
+        CHECK(entry.min == doctest::Approx(*std::min_element(values.begin(), values.end())));
+        CHECK(entry.max == doctest::Approx(*std::max_element(values.begin(), values.end())));
+        CHECK(file.row_number(i) == i);
+    }
+}
+
+TEST_CASE("samples that cannot be read or do not fit are skipped, named, and keep their numbers") {
+    Scene scene(6);
+    std::filesystem::remove(scene.files[0]);
+    write_npy(scene.files[3], random_tensor({1, 3, 5, 6}, 1).view());
+    const CalibrationResult result = scene.run(scene.folder / "out.qstats", 2);
+    CHECK(result.samples == 4);
+    REQUIRE(result.skipped.size() == 2);
+    CHECK(result.skipped[0].reason.starts_with(scene.files[0].string()));
+    CHECK(result.skipped[1].reason.starts_with(scene.files[3].string()));
+    const StatisticsFile file(scene.folder / "out.qstats");
+    CHECK(file.skipped() == std::vector<std::uint64_t>{0, 3});
+    CHECK(file.row_number(0) == 1);
+    CHECK(file.row_number(2) == 4);
+}
+
+TEST_CASE("under strict the first unreadable sample ends the run and leaves no file") {
+    Scene scene(6);
+    std::filesystem::remove(scene.files[2]);
+    scene.options.strict = true;
+    const std::string message = message_of<Error>([&] { scene.run(scene.folder / "out.qstats", 2); });
+    CHECK(message.starts_with(scene.files[2].string()));
+    CHECK_FALSE(std::filesystem::exists(scene.folder / "out.qstats"));
+    CHECK_FALSE(std::filesystem::exists(scene.folder / "out.qstats.part"));
+}
+
+TEST_CASE("a run without any usable sample says why") {
+    Scene scene(2);
+    for (const auto& file : scene.files) std::filesystem::remove(file);
+    const std::string message = message_of<Error>([&] { scene.run(scene.folder / "out.qstats", 1); });
+    CHECK(message.starts_with("none of the 2 samples can be used:"));
+    CHECK(message.find(scene.files[1].string()) != std::string::npos);
+    Scene none(0);
+    CHECK(
+        message_of<Error>([&] { none.run(none.folder / "out.qstats", 1); }).starts_with("no samples to run"));
+}
+
+TEST_CASE("fewer workers run where memory is short, and the run says so") {
+    Scene scene(4);
+    scene.options.memory = 40000;
+    const CalibrationResult result = scene.run(scene.folder / "out.qstats", 64);
+    CHECK(result.jobs < 64);
+    CHECK(result.jobs >= 1);
+    REQUIRE(scene.remarks.all().size() == 1);
+    CHECK(scene.remarks.all()[0].find("instead of 64 workers") != std::string::npos);
+}
+
+TEST_CASE("an interrupted run leaves no file") {
+    Scene scene(4);
+    const std::atomic<bool> interrupted = true;
+    scene.options.interrupted = &interrupted;
+    CHECK_THROWS_AS(scene.run(scene.folder / "out.qstats", 2), Interrupted);
+    CHECK_FALSE(std::filesystem::exists(scene.folder / "out.qstats"));
+    CHECK_FALSE(std::filesystem::exists(scene.folder / "out.qstats.part"));
+}
+
+TEST_CASE("double and half inputs are fed as float32") {
+    Graph graph;
+    for (const DataType type : {DataType::float64, DataType::float16, DataType::int64}) {
+        graph.values.push_back(
+            {"v" + std::to_string(graph.values.size()), type, std::vector<Dimension>{{2, ""}, {}}, {}, {}});
+        graph.inputs.push_back(static_cast<ValueId>(graph.values.size() - 1));
+    }
+    const std::vector<InputSpec> specs = input_specs(graph);
+    CHECK(specs[0].type == DataType::float32);
+    CHECK(specs[1].type == DataType::float32);
+    CHECK(specs[2].type == DataType::int64);
+    CHECK(to_string(specs[0].shape) == "[2,?]");
+}
