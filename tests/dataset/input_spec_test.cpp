@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "temporary_folder.h"
+#include "sample_files.h"
 
 using namespace qcalib;
 using namespace qcalib::test;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "dataset/sample_reader.h"
-#include "temporary_folder.h"
+#include "sample_files.h"
 #include "tensor/npy.h"
 
 using namespace qcalib;
@@ -14,7 +14,7 @@ namespace {
 constexpr auto open = std::nullopt;
 
 struct Files {
-    TemporaryFolder folder;
+    SampleFolder folder;
 
     template <typename T>
     std::filesystem::path array(const Shape& shape, const std::string& name = "a.npy") const {

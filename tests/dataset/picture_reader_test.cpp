@@ -8,7 +8,7 @@
 
 #include "dataset/picture_decoder.h"
 #include "dataset/sample_reader.h"
-#include "temporary_folder.h"
+#include "sample_files.h"
 
 using namespace qcalib;
 using namespace qcalib::test;
@@ -34,7 +34,7 @@ cv::Mat grey(int rows, int columns, const std::vector<std::uint8_t>& samples) {
 }
 
 struct Pictures {
-    TemporaryFolder folder;
+    SampleFolder folder;
 
     std::filesystem::path write(const cv::Mat& content, const std::string& name = "p.png") const {
         REQUIRE(cv::imwrite((folder.path() / name).string(), content));

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "dataset/sample_reader.h"
-#include "temporary_folder.h"
+#include "sample_files.h"
 
 using namespace qcalib;
 using namespace qcalib::test;
@@ -25,7 +25,7 @@ std::vector<float> counting(std::size_t count) {
 }
 
 struct Files {
-    TemporaryFolder folder;
+    SampleFolder folder;
 
     std::filesystem::path floats(std::size_t count) const {
         return folder.write_values<float>("a.raw", counting(count));

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "temporary_folder.h"
+#include "sample_files.h"
 
 using namespace qcalib;
 using namespace qcalib::test;
@@ -19,7 +19,7 @@ std::vector<InputSpec> inputs_named(const std::vector<std::string>& names) {
 
 // A list with `text`, read for a model with inputs of these names.
 struct List {
-    TemporaryFolder folder;
+    SampleFolder folder;
     std::vector<InputSpec> inputs;
     Remarks remarks;
 
@@ -128,7 +128,7 @@ TEST_CASE("Lines with # and % are skipped with one remark") {
 
 TEST_CASE("A relative path is looked up from the working directory, then from the list's folder") {
     List list({"image"});
-    const TemporaryFolder elsewhere;
+    const SampleFolder elsewhere;
     elsewhere.write("both.raw", "1");
     list.folder.write("both.raw", "2");
     list.folder.write("sub/only.raw", "3");
@@ -141,7 +141,7 @@ TEST_CASE("A relative path is looked up from the working directory, then from th
 }
 
 TEST_CASE("A list in the working directory needs no folder") {
-    const TemporaryFolder folder;
+    const SampleFolder folder;
     folder.write("list.txt", "a.raw");
     const WorkingDirectory here(folder.path());
     Remarks remarks;

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "dataset/sample_list.h"
-#include "temporary_folder.h"
+#include "sample_files.h"
 
 using namespace qcalib;
 using namespace qcalib::test;

@@ -23,7 +23,7 @@ struct ExternalCase {
     OnnxModel model;
 
     explicit ExternalCase(const std::vector<OnnxTensor>& tensors) {
-        write_file(folder / "w.bin", floats({0, 1, 2, 3, 4, 5, 6, 7}));
+        write_unsynced(folder / "w.bin", floats({0, 1, 2, 3, 4, 5, 6, 7}));
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             OnnxTensor tensor = tensors[i];
             tensor.name = fmt::format("t{}", i);
@@ -70,14 +70,14 @@ TEST_CASE("external data may lie in a folder below the model and be converted") 
     test.model.graph.initializers[0].data_type = onnx_type(DataType::float16);
     test.model.save(test.folder / "m.onnx");
     std::filesystem::create_directory(test.folder / "sub");
-    write_file(test.folder / "sub/d.bin", std::string("\0\0\0\x3c\0\xc0", 6));
+    write_unsynced(test.folder / "sub/d.bin", std::string("\0\0\0\x3c\0\xc0", 6));
     const Model model = test.load();
     CHECK(numbers_of(value(*model.graph, "t0").initializer->view()) == std::vector<double>{1, -2});
 }
 
 TEST_CASE("the model's hash covers its external files once each in the order of first use") {
     ExternalCase test({at("v.bin"), at("w.bin"), at("./v.bin", 8)});
-    write_file(test.folder / "v.bin", floats({9, 8, 7, 6}));
+    write_unsynced(test.folder / "v.bin", floats({9, 8, 7, 6}));
     Sha256 hash;
     for (const char* name : {"m.onnx", "v.bin", "w.bin"}) {
         const std::string bytes = read_text_file(test.folder / name);
@@ -85,7 +85,7 @@ TEST_CASE("the model's hash covers its external files once each in the order of 
     }
     const std::string expected = to_hex(hash.finish());
     CHECK(test.load().hash == expected);
-    write_file(test.folder / "w.bin", floats({0, 1, 2, 3, 4, 5, 6, 8}));
+    write_unsynced(test.folder / "w.bin", floats({0, 1, 2, 3, 4, 5, 6, 8}));
     CHECK(test.load().hash != expected);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("a model named without a folder finds its external data beside it") {
 
 TEST_CASE("external data outside the model's folder is refused") {
     const TemporaryFolder elsewhere;
-    write_file(elsewhere / "w.bin", floats({1, 2}));
+    write_unsynced(elsewhere / "w.bin", floats({1, 2}));
     const std::string absolute = (elsewhere / "w.bin").string();
     CHECK(error_of_location(absolute) ==
           "external data '" + absolute +
@@ -115,7 +115,7 @@ TEST_CASE("external data outside the model's folder is refused") {
 
 TEST_CASE("links are followed inside the model's folder and refused where they leave it") {
     const TemporaryFolder elsewhere;
-    write_file(elsewhere / "w.bin", floats({1, 2}));
+    write_unsynced(elsewhere / "w.bin", floats({1, 2}));
     const ExternalCase test({at("link.bin"), at("out/w.bin"), at("far.bin")});
     std::filesystem::create_symlink("w.bin", test.folder / "link.bin");
     std::filesystem::create_directory_symlink(elsewhere.path(), test.folder / "out");
@@ -134,7 +134,7 @@ TEST_CASE("a folder whose name begins as the model's folder does is outside of i
     const TemporaryFolder parent;
     std::filesystem::create_directories(parent / "model");
     std::filesystem::create_directories(parent / "model-other");
-    write_file(parent / "model-other/w.bin", floats({1, 2}));
+    write_unsynced(parent / "model-other/w.bin", floats({1, 2}));
     std::filesystem::create_symlink(parent / "model-other/w.bin", parent / "model/w.bin");
     OnnxModel model;
     model.graph.initializer(OnnxTensor::external_file("t", float32, {2}, "w.bin")).output("t");

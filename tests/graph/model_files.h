@@ -21,7 +21,7 @@ inline OnnxModel relu_model() {
 
 inline Model load(const std::string& bytes) {
     const TemporaryFolder folder;
-    write_file(folder / "m.onnx", bytes);
+    write_unsynced(folder / "m.onnx", bytes);
     return read_onnx_file(folder / "m.onnx");
 }
 
@@ -39,7 +39,7 @@ inline std::string error_of_file(const std::filesystem::path& path) {
 
 inline std::string error_of(const std::string& bytes) {
     const TemporaryFolder folder;
-    write_file(folder / "m.onnx", bytes);
+    write_unsynced(folder / "m.onnx", bytes);
     return error_of_file(folder / "m.onnx");
 }
 

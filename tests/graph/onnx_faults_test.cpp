@@ -29,7 +29,7 @@ OnnxModel varied_model() {
 // Loads the bytes; they must give a model or an Error that begins with the path.
 bool loads(const TemporaryFolder& folder, const std::string& bytes) {
     const std::filesystem::path path = folder / "m.onnx";
-    write_file(path, bytes);
+    write_unsynced(path, bytes);
     try {
         const Model model = read_onnx_file(path);
         CHECK(model.graph != nullptr);

@@ -439,7 +439,6 @@ TEST_CASE("values declared float16 are rounded by the node that makes them") {
     const auto plan = program.plan(inputs);
     Frame().run(plan, inputs, 0);
     CHECK(tap.values["x"] == std::vector<float>{1, 300});
-    CHECK(tap.values["y"][1] == doctest::Approx(90000).epsilon(1));
     CHECK(std::isinf(tap.values["y"][1]));
     CHECK(plan->declared_type(graph->find("z")) == DataType::float16);
 }

@@ -127,7 +127,7 @@ TEST_CASE("a shard of another run is refused with what differs") {
     CHECK(error_with([](StatisticsHeader& header) { header.shards = 3; }) ==
           "the number of shards is 3, expected 2");
     CHECK(error_with([](StatisticsHeader& header) { header.tensors[2].name = "other"; }) ==
-          "tensor 2 is 'other', expected 'odd\\xFF\\x00name'");
+          "tensor 2 is 'other', expected 'odd\\xff\\x00name'");
     CHECK(error_with([](StatisticsHeader& header) {
               header.tensors.push_back({"more", true});
           }) == "the number of tensors is 4, expected 3");

@@ -5,7 +5,7 @@
 
 #include <onnx/onnx_pb.h>
 
-#include "base/files.h"
+#include "support/temporary_folder.h"
 
 namespace qcalib::test {
 
@@ -323,7 +323,7 @@ std::string OnnxModel::bytes() const {
 }
 
 void OnnxModel::save(const std::filesystem::path& path) const {
-    write_file(path, bytes());
+    write_unsynced(path, bytes());
 }
 
 }  // namespace qcalib::test

@@ -3,7 +3,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace qcalib::test {
@@ -29,6 +32,11 @@ class TemporaryFolder {
   private:
     std::filesystem::path path_;
 };
+
+// Writes a file without waiting for the disk: for tests that write thousands.
+inline void write_unsynced(const std::filesystem::path& path, std::string_view bytes) {
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
 
 // What `action` says as its Error, or "" where it throws none.
 template <typename Failure, typename Action>

@@ -30,7 +30,7 @@ std::string header(const std::string& descr, const std::string& shape, const std
 
 Tensor read(const std::string& content) {
     const TemporaryFolder folder;
-    write_file(folder / "x.npy", content);
+    test::write_unsynced(folder / "x.npy", content);
     return read_npy(folder / "x.npy");
 }
 
@@ -38,7 +38,7 @@ Tensor read(const std::string& content) {
 std::string error_of(const std::string& content) {
     const TemporaryFolder folder;
     const std::string path = (folder / "x.npy").string();
-    write_file(path, content);
+    test::write_unsynced(path, content);
     const std::string message = test::message_of<Error>([&] { read_npy(path); });
     REQUIRE(message.starts_with(path + ": "));
     return message.substr(path.size() + 2);
@@ -211,7 +211,7 @@ TEST_CASE("a cut or changed .npy file is read or refused but never worse") {
     for (int i = 0; i < 2000; ++i) {
         std::string changed = whole;
         changed[random.below(80)] = static_cast<char>(random.below(256));
-        write_file(folder / "y.npy", changed);
+        test::write_unsynced(folder / "y.npy", changed);
         try {
             const Tensor tensor = read_npy(folder / "y.npy");
             CHECK(tensor.descriptor().bytes() == 48);

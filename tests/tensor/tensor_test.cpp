@@ -93,7 +93,7 @@ TEST_CASE("a tensor inside a mapped file keeps the file and shows its bytes at a
     const std::vector<float> values = {1.5F, -2, 3e30F};
     std::string text = "xyz";
     text.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    write_file(folder / "data", text);
+    test::write_unsynced(folder / "data", text);
     Tensor tensor;
     {
         const auto file = std::make_shared<const MappedFile>(folder / "data");
@@ -141,7 +141,7 @@ TEST_CASE("tensors of other ranks and empty ones are copied as they lie") {
 TEST_CASE("unaligned elements of a mapped file are reordered") {
     const test::TemporaryFolder folder;
     const Tensor rows = counted(DataType::float32, {1, 3, 2, 2}, MemoryOrder::row_major);
-    write_file(folder / "data", "x" + std::string(reinterpret_cast<const char*>(rows.data()), 48));
+    test::write_unsynced(folder / "data", "x" + std::string(reinterpret_cast<const char*>(rows.data()), 48));
     const auto file = std::make_shared<const MappedFile>(folder / "data");
     const Tensor mapped(rows.descriptor(), file, file->bytes().subspan(1));
     Tensor last(TensorDescriptor{DataType::float32, {1, 3, 2, 2}, MemoryOrder::channels_last});

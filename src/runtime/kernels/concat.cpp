@@ -79,6 +79,8 @@ class Concat : public Kernel {
                                  static_cast<std::size_t>(input.descriptor.shape[shape.axis]));
         }
         output_row_bytes_ = std::accumulate(row_bytes_.begin(), row_bytes_.end(), std::size_t{0});
+        // As many rows at a time as stay in the innermost cache while each input adds its part.
+        block_rows_ = std::max<std::size_t>(1, 32768 / std::max<std::size_t>(1, output_row_bytes_));
         Prepared prepared;
         prepared.outputs = {shape.output};
         if (context.input_count() == 1) prepared.view_of = 0;
@@ -87,16 +89,21 @@ class Concat : public Kernel {
 
     void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
              Workspace& /*workspace*/) const override {
-        std::byte* target = outputs[0].data;
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            copy_rows(inputs[i].data, row_bytes_[i], target, output_row_bytes_, row_bytes_[i], rows_);
-            target += row_bytes_[i];
+        for (std::size_t first = 0; first < rows_; first += block_rows_) {
+            const std::size_t rows = std::min(block_rows_, rows_ - first);
+            std::byte* target = outputs[0].data + first * output_row_bytes_;
+            for (std::size_t i = 0; i < inputs.size(); ++i) {
+                const std::byte* source = inputs[i].data + first * row_bytes_[i];
+                copy_rows(source, row_bytes_[i], target, output_row_bytes_, row_bytes_[i], rows);
+                target += row_bytes_[i];
+            }
         }
     }
 
   private:
     std::vector<std::size_t> row_bytes_;
     std::size_t output_row_bytes_ = 0;
+    std::size_t block_rows_ = 1;
     std::size_t rows_ = 0;
 };
 

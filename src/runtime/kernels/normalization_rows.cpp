@@ -24,27 +24,30 @@ struct Sums {
     double squares = 0;
 };
 
+constexpr std::size_t strands = 4;  // for the latency of the addition
+
 // Sums x - from, and their squares where wanted, of at most a few thousand floats: no lane grows far beyond
 // what is added to it.
 template <bool squares>
 HWY_INLINE Sums sums_of_piece(const float* in, std::size_t count, V from) {
     const FloatTag d;
     const std::size_t lanes = hn::Lanes(d);
-    V distances[2] = {hn::Zero(d), hn::Zero(d)};  // two strands each for the latency of the addition
-    V squared[2] = {hn::Zero(d), hn::Zero(d)};
+    const V zero = hn::Zero(d);
+    V distances[strands] = {zero, zero, zero, zero};
+    V squared[strands] = {zero, zero, zero, zero};
     const auto add = [&](std::size_t strand, V distance) HWY_ATTR {
         distances[strand] = hn::Add(distances[strand], distance);
         if constexpr (squares) squared[strand] = hn::MulAdd(distance, distance, squared[strand]);
     };
     std::size_t i = 0;
-    for (; i + 2 * lanes <= count; i += 2 * lanes) {
-        add(0, hn::Sub(hn::LoadU(d, in + i), from));
-        add(1, hn::Sub(hn::LoadU(d, in + i + lanes), from));
+    for (; i + strands * lanes <= count; i += strands * lanes) {
+        for (std::size_t k = 0; k < strands; ++k) add(k, hn::Sub(hn::LoadU(d, in + i + k * lanes), from));
     }
     for (; i + lanes <= count; i += lanes) add(0, hn::Sub(hn::LoadU(d, in + i), from));
     if (i < count) add(1, hn::Sub(load_part_or(in + i, count - i, from), from));
-    const auto total = [d](const V* strands) HWY_ATTR {
-        return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(strands[0], strands[1]))));
+    const auto total = [d](const V* sums) HWY_ATTR {
+        const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+        return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, all)));
     };
     return {total(distances), squares ? total(squared) : 0};
 }

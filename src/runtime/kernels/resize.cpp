@@ -223,6 +223,10 @@ class RowBlender : public Resampler {
     void finish_taps(const Number* row, T* target) const {
         const ResizeAxis& axis = axes_.back();
         const auto count = static_cast<std::size_t>(axis.target_size);
+        if (inner_ == 1) {
+            finish_single<taps>(row, target);
+            return;
+        }
         for (std::size_t i = 0; i < count; ++i, target += inner_) {
             if (axis.outside[i] != 0) {
                 std::fill_n(target, inner_, extrapolation_);
@@ -241,6 +245,20 @@ class RowBlender : public Resampler {
                 for (std::size_t tap = 1; tap < taps; ++tap) sum += factor[tap] * from[tap][c];
                 target[c] = to_element<T>(sum);
             }
+        }
+    }
+
+    // finish_taps() for vectors of one element.
+    template <std::size_t taps>
+    void finish_single(const Number* row, T* target) const {
+        const ResizeAxis& axis = axes_.back();
+        const std::int64_t* indices = axis.indices.data();
+        const float* weights = axis.weights.data();
+        for (std::size_t i = 0; i < axis.outside.size(); ++i, indices += taps, weights += taps) {
+            Number sum = static_cast<Number>(weights[0]) * row[indices[0]];
+            for (std::size_t tap = 1; tap < taps; ++tap)
+                sum += static_cast<Number>(weights[tap]) * row[indices[tap]];
+            target[i] = axis.outside[i] != 0 ? extrapolation_ : to_element<T>(sum);
         }
     }
 
