@@ -64,10 +64,11 @@ MappedFile::~MappedFile() {
 
 void MappedFile::release_pages(std::span<const std::byte> range) const {
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
-    const std::uintptr_t first = (begin + page - 1) / page * page;
-    const std::uintptr_t last = (begin + range.size()) / page * page;
-    if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(range.data()) % page;
+    const std::size_t skipped = before == 0 ? 0 : page - before;
+    if (range.size() < skipped + page) return;
+    const std::span<const std::byte> pages = range.subspan(skipped, (range.size() - skipped) / page * page);
+    ::madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
 }
 
 std::string read_text_file(const std::filesystem::path& path) {

@@ -46,6 +46,7 @@ class CalibrateCommand : public Command {
     std::string memory_;
     std::string isa_ = "best";
     std::optional<double> mask_below_;
+    std::string dump_input_;
     bool reference_kernels_ = false;
     bool strict_ = false;
     std::vector<std::filesystem::path> written_;
@@ -67,6 +68,8 @@ void CalibrateCommand::add_options(CLI::App& app) {
     app.add_option("--isa", isa_, "Instruction set to hold to: sse4, avx2, avx512 or best")
         ->group(group)
         ->capture_default_str();
+    app.add_option("--dump-input", dump_input_, "Folder to write each sample to as the model sees it (.npy)")
+        ->group(group);
     app.add_flag("--reference-kernels", reference_kernels_,
                  "Use the plain kernels the fast ones are tested against")
         ->group(group);
@@ -89,7 +92,6 @@ CalibrationOptions CalibrateCommand::calibration_options() const {
     if (mask_below_ && !(*mask_below_ < 0)) {
         fail("--mask-below: expected a negative number, found {}", *mask_below_);
     }
-    options.settings = data_.canonical_text() + (reference_kernels_ ? "\nkernels=reference" : "");
     options.shard = data_.selection().shard;
     options.shards = data_.selection().shards;
     options.jobs = jobs_;
@@ -106,7 +108,7 @@ ExitCode CalibrateCommand::run(Console& console) {
     const std::string stem = output_stem(model_);
     const std::vector<Emission> emissions = encodings_.emissions(output_, stem);
     const AssignmentOptions assignment = encodings_.assignment();
-    const CalibrationOptions options = calibration_options();
+    CalibrationOptions options = calibration_options();
     if (encodings_.emits() && options.shards > 1) {
         fail("--emit: a shard holds only a part of the samples; merge the shards and use 'qcalib emit'");
     }
@@ -118,11 +120,15 @@ ExitCode CalibrateCommand::run(Console& console) {
              missing.size() == 1 ? "an operator is" : "operators are", join(missing, "\n  "));
     }
     const std::vector<InputSpec> inputs = data_.inputs(*model.graph);
-    const SelectedSamples samples = data_.samples(inputs, remarks);
+    std::size_t group = 1;
+    const SelectedSamples samples = data_.samples(inputs, group, remarks);
+    options.settings = data_.canonical_text(group) + (reference_kernels_ ? "\nkernels=reference" : "");
     const SampleReader reader(inputs, data_.preprocessing());
     const double load_seconds = seconds_since(start);
 
     OutputFolder folder(output_);
+    std::optional<OutputFolder> dump_folder;
+    if (!dump_input_.empty()) options.dump_inputs = dump_folder.emplace(dump_input_).path();
     console.note("pictures: " + describe(reader.preprocessing()));
     for (const Emission& emission : emissions) console.note(encodings_.describe(emission.target));
     const std::filesystem::path statistics = folder.path() / statistics_name();
@@ -131,6 +137,7 @@ ExitCode CalibrateCommand::run(Console& console) {
         return calibrate(model, reader, samples, options, statistics, progress, remarks);
     }();
     folder.keep();
+    if (dump_folder) dump_folder->keep();
     const Clock::time_point emit_start = Clock::now();
     const StatisticsFile file(statistics);
     write_emissions(emissions, assignment, *model.graph, file, remarks);

@@ -90,15 +90,29 @@ Selection DataOptions::selection() const {
     return selection;
 }
 
-SelectedSamples DataOptions::samples(const std::vector<InputSpec>& inputs, Remarks& remarks) const {
-    return select_samples(read_sample_list(list_, inputs, remarks), selection());
+SelectedSamples DataOptions::samples(const std::vector<InputSpec>& inputs, std::size_t& group,
+                                     Remarks& remarks) const {
+    std::vector<ListEntry> entries = read_sample_list(list_, inputs, remarks);
+    Selection chosen = selection();
+    chosen.group = group = group_size(entries, inputs);
+    SelectedSamples samples = select_samples(std::move(entries), chosen);
+    if (samples.selected == 0) {
+        fail("{}: expected at least {} lines, the model's batch, found {}", printable(list_), group,
+             samples.dropped);
+    }
+    if (samples.dropped > 0) {
+        remarks.add(fmt::format("{}: the last {} lines do not fill a batch of {} and are left out",
+                                printable(list_), samples.dropped, group));
+    }
+    return samples;
 }
 
-std::string DataOptions::canonical_text() const {
+std::string DataOptions::canonical_text(std::size_t group) const {
     std::string text = canonical(preprocessing());
     for (const std::string& shape : shapes_) text += "\nshape=" + shape;
     if (shuffle_) text += fmt::format("\nshuffle={}", *shuffle_);
     if (limit_) text += fmt::format("\nlimit={}", *limit_);
+    if (group > 1) text += fmt::format("\nbatch={}", group);
     return text;
 }
 

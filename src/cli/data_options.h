@@ -23,10 +23,11 @@ class DataOptions {
     std::vector<InputSpec> inputs(const Graph& graph) const;
     Preprocessing preprocessing() const;
     Selection selection() const;
-    SelectedSamples samples(const std::vector<InputSpec>& inputs, Remarks& remarks) const;
+    // The samples of this run and how many lines make one (see group_size()).
+    SelectedSamples samples(const std::vector<InputSpec>& inputs, std::size_t& group, Remarks& remarks) const;
 
     // Canonical text of all of this that can change a count (the shard and the list's name do not).
-    std::string canonical_text() const;
+    std::string canonical_text(std::size_t group) const;
 
   private:
     std::string list_;

@@ -32,20 +32,27 @@ struct Selection {
     std::optional<std::uint64_t> limit;
     std::uint32_t shard = 1;  // 1-based
     std::uint32_t shards = 1;
+    std::size_t group = 1;  // lines that make one sample together, see group_size()
 };
 
-// A sample of the selection: its number there (kept when others are skipped) and its files.
+// A sample of the selection: its number there (kept when others are skipped) and its lines: one, or as many
+// single items as the model's fixed batch takes.
 struct SelectedSample {
     std::uint64_t number = 0;
-    ListEntry entry;
+    std::vector<ListEntry> entries;
 };
 
 struct SelectedSamples {
-    std::uint64_t selected = 0;           // after shuffle and limit, before sharding
+    std::uint64_t selected = 0;           // after shuffle, limit and grouping, before sharding
+    std::uint64_t dropped = 0;            // lines of a last group that was short
     std::vector<SelectedSample> samples;  // of this shard, ascending numbers
 };
 
-// list -> shuffle -> limit -> shard: sample k (from 0) belongs to shard k mod n + 1.
+// How many lines make one sample: the inputs' fixed batch where the files hold single items of it, else 1.
+// Decided by the first line whose files exist.
+std::size_t group_size(std::span<const ListEntry> entries, std::span<const InputSpec> inputs);
+
+// list -> shuffle -> limit -> groups -> shard: sample k (from 0) belongs to shard k mod n + 1.
 SelectedSamples select_samples(std::vector<ListEntry> entries, const Selection& selection);
 
 // "--shard 2/3".

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "dataset/batch.h"
 #include "dataset/file_reader.h"
 #include "dataset/picture_axes.h"
 
@@ -39,6 +41,24 @@ void check_count(const std::vector<double>& values, std::span<const InputSpec> i
         what, values.size(), values.size());
 }
 
+// Items [1, ...] of the same shape, one after the other along the batch.
+Tensor stacked(std::span<const Tensor> items, const SelectedSample& sample, std::size_t input) {
+    Shape shape = items.front().shape();
+    shape[0] = static_cast<std::int64_t>(items.size());
+    Tensor batch(TensorDescriptor{items.front().type(), shape, MemoryOrder::row_major});
+    std::byte* target = batch.mutable_view().data;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (items[i].shape() != items.front().shape()) {
+            fail("{}: expected shape {} as {} in the same batch, found {}",
+                 printable(sample.entries[i].files[input].string()), to_string(items.front().shape()),
+                 printable(sample.entries.front().files[input].string()), to_string(items[i].shape()));
+        }
+        const std::span<const std::byte> bytes = items[i].view().bytes();
+        target = std::copy(bytes.begin(), bytes.end(), target);
+    }
+    return batch;
+}
+
 }  // namespace
 
 SampleReader::SampleReader(std::vector<InputSpec> inputs, Preprocessing preprocessing)
@@ -62,6 +82,28 @@ std::vector<Tensor> SampleReader::read(const ListEntry& entry) const {
         tensors.push_back(reader_for(file)(file, inputs_[i], preprocessing_));
     }
     return tensors;
+}
+
+std::vector<Tensor> SampleReader::read(const SelectedSample& sample) const {
+    if (sample.entries.size() == 1) return read(sample.entries.front());
+    const std::size_t group = sample.entries.size();
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const std::optional<InputSpec> item = item_of_batch(inputs_[i], group);
+        std::vector<Tensor> items;
+        for (const ListEntry& entry : sample.entries) {
+            const std::filesystem::path& file = entry.files[i];
+            items.push_back(reader_for(file)(file, item.value_or(inputs_[i]), preprocessing_));
+            if (!item) break;
+        }
+        tensors.push_back(item ? stacked(items, sample, i) : items.front());
+    }
+    return tensors;
+}
+
+std::string describe_source(const SelectedSample& sample, std::size_t input) {
+    const std::string file = printable(sample.entries.front().files[input].string());
+    return sample.entries.size() == 1 ? file : fmt::format("{} and {} more", file, sample.entries.size() - 1);
 }
 
 }  // namespace qcalib

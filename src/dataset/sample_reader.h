@@ -64,6 +64,9 @@ class SampleReader {
     // type. Throws Error
     // "<file>: ..." with what was expected (shape, bytes) and what was found.
     std::vector<Tensor> read(const ListEntry& entry) const;
+    // The same of a whole sample: several entries are single items that are put together along the inputs'
+    // batch; inputs without that batch are taken from the first entry.
+    std::vector<Tensor> read(const SelectedSample& sample) const;
 
     std::span<const InputSpec> inputs() const { return inputs_; }
     const Preprocessing& preprocessing() const { return preprocessing_; }
@@ -72,6 +75,9 @@ class SampleReader {
     std::vector<InputSpec> inputs_;
     Preprocessing preprocessing_;
 };
+
+// Where input `input` of a sample came from: its file, and how many more there are.
+std::string describe_source(const SelectedSample& sample, std::size_t input);
 
 // Watches the first raw or .npy samples of each image-like input (rank 4, 3 or 4 channels): adds a remark
 // where vertically neighbouring values are far nearer to each other when the file's data are taken in the

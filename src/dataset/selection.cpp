@@ -10,15 +10,23 @@
 namespace qcalib {
 
 SelectedSamples select_samples(std::vector<ListEntry> entries, const Selection& selection) {
-    assert(selection.shards >= 1 && selection.shard >= 1 && selection.shard <= selection.shards);
+    assert(selection.group >= 1 && selection.shards >= 1 && selection.shard >= 1 &&
+           selection.shard <= selection.shards);
     if (selection.shuffle_seed) {
         Random random(*selection.shuffle_seed);
         shuffle(std::span(entries), random);
     }
     SelectedSamples result;
-    result.selected = std::min<std::uint64_t>(entries.size(), selection.limit.value_or(entries.size()));
+    const std::uint64_t lines =
+        std::min<std::uint64_t>(entries.size(), selection.limit.value_or(entries.size()));
+    result.selected = lines / selection.group;
+    result.dropped = lines % selection.group;
     for (std::uint64_t number = selection.shard - 1; number < result.selected; number += selection.shards) {
-        result.samples.push_back({number, std::move(entries[number])});
+        SelectedSample& sample = result.samples.emplace_back();
+        sample.number = number;
+        for (std::size_t i = 0; i < selection.group; ++i) {
+            sample.entries.push_back(std::move(entries[number * selection.group + i]));
+        }
     }
     return result;
 }

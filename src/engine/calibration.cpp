@@ -15,6 +15,7 @@
 #include "engine/statistics_tap.h"
 #include "runtime/frame.h"
 #include "runtime/isa.h"
+#include "tensor/npy.h"
 
 namespace qcalib {
 
@@ -28,8 +29,17 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string first_file(const ListEntry& entry) {
-    return entry.files.empty() ? "" : printable(entry.files.front().string());
+// How messages name a sample.
+std::string source_of(const SelectedSample& sample) {
+    return sample.entries.front().files.empty() ? fmt::format("sample {}", sample.number)
+                                                : describe_source(sample, 0);
+}
+
+// The input's name as part of a file name.
+std::string file_name_of(const std::string& input) {
+    std::string name = printable(input);
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
 }
 
 // Bytes the system can still give without swapping, or 0 where it does not say.
@@ -87,6 +97,7 @@ class Calibration {
     void run_pipeline(unsigned jobs, StatisticsWriter& writer);
     Token process(std::size_t index);
     std::vector<Tensor> read(const SelectedSample& sample);
+    void dump(const SelectedSample& sample, std::span<const Tensor> inputs) const;
     void finish(Token token, StatisticsWriter& writer);
 
     const SampleReader& reader_;
@@ -131,7 +142,7 @@ Calibration::FirstSample Calibration::find_first_sample() {
     std::vector<std::string> reasons;
     for (const SelectedSample& sample : samples_.samples) {
         try {
-            std::vector<Tensor> inputs = reader_.read(sample.entry);
+            std::vector<Tensor> inputs = reader_.read(sample);
             std::shared_ptr<const Plan> plan = program_.plan(inputs);
             return {&sample, std::move(inputs), std::move(plan)};
         } catch (const Error& error) {
@@ -151,7 +162,7 @@ void Calibration::look_at_layout(const Token& token) {
     if (token.inputs.empty()) return;
     const std::span<const InputSpec> specs = reader_.inputs();
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        if (is_picture(token.sample->entry.files[i])) continue;
+        if (is_picture(token.sample->entries.front().files[i])) continue;
         layout_.look(specs[i], token.inputs[i].view(), reader_.preprocessing(), remarks_);
     }
 }
@@ -205,7 +216,15 @@ void Calibration::run_pipeline(unsigned jobs, StatisticsWriter& writer) {
 }
 
 std::vector<Tensor> Calibration::read(const SelectedSample& sample) {
-    return &sample == first_.sample ? std::move(first_.inputs) : reader_.read(sample.entry);
+    return &sample == first_.sample ? std::move(first_.inputs) : reader_.read(sample);
+}
+
+// What the model sees of a sample, as <number>.<input>.npy.
+void Calibration::dump(const SelectedSample& sample, std::span<const Tensor> inputs) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const std::string name = file_name_of(reader_.inputs()[i].name);
+        write_npy(options_.dump_inputs / fmt::format("{:06}.{}.npy", sample.number, name), inputs[i].view());
+    }
 }
 
 Token Calibration::process(std::size_t index) {
@@ -224,13 +243,14 @@ Token Calibration::process(std::size_t index) {
         return token;
     }
     if (index < layout_samples) token.inputs = inputs;
+    if (!options_.dump_inputs.empty()) dump(sample, inputs);
     token.data_seconds = seconds_since(start);
     const Clock::time_point forward = Clock::now();
     tap_.begin_sample();
     try {
         frames_.local().run(plan, inputs, sample.number);
     } catch (const Error& error) {
-        fail("{}: {}", first_file(sample.entry), error.what());
+        fail("{}: {}", source_of(sample), error.what());
     }
     token.row = tap_.end_sample(sample.number, token.statistics_seconds);
     token.forward_seconds = seconds_since(forward) - token.statistics_seconds;
@@ -249,7 +269,7 @@ void Calibration::finish(Token token, StatisticsWriter& writer) {
     result_.seconds.forward += token.forward_seconds;
     result_.seconds.statistics += token.statistics_seconds;
     progress_.advance(result_.samples + result_.skipped.size(), samples_.samples.size(),
-                      first_file(token.sample->entry));
+                      source_of(*token.sample));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::filesystem::path ExternalData::resolve(const std::string& location) const {
         fail("expected a path inside the model's folder, found one that leads out of it");
     }
     std::error_code code;
-    const std::filesystem::path real = std::filesystem::canonical(folder_ / relative, code);
+    std::filesystem::path real = std::filesystem::canonical(folder_ / relative, code);
     if (code) fail("cannot be read: {}", code.message());
     if (leads_out(real.lexically_relative(folder_))) {
         fail("expected a path inside the model's folder, found a link that leads out of it");

@@ -1,7 +1,12 @@
 #include "runtime/guards.h"
 
 #include <immintrin.h>
-#include <omp.h>
+
+// OpenMP's own declarations: <omp.h> is a compiler's, and clang-tidy has none beside GCC's OpenMP.
+extern "C" {
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+}
 
 namespace qcalib {
 

@@ -41,7 +41,7 @@ Evidence read_evidence(const YamlMap& map) {
 
 // A name that may be part of a file's name.
 std::string read_name(const YamlMap& map) {
-    const std::string name = map.text("name");
+    std::string name = map.text("name");
     const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
     if (!std::all_of(name.begin(), name.end(), allowed)) {
         map.fault("name", fmt::format("name: expected lower-case letters, digits and '-', found '{}'",

@@ -18,7 +18,7 @@ std::string shown(const YAML::Node& node) {
     if (node.IsMap()) return "a map";
     if (node.IsSequence()) return "a list";
     if (!node.IsScalar()) return "nothing";
-    const std::string text = node.Scalar();
+    const std::string& text = node.Scalar();
     return fmt::format("'{}'", printable(text.size() > most ? text.substr(0, most) + "..." : text));
 }
 
@@ -63,6 +63,7 @@ void YamlFaults::throw_if_any() const {
         return std::pair(a.line, a.column) < std::pair(b.line, b.column);
     });
     std::vector<std::string> lines;
+    lines.reserve(sorted.size());
     for (const Fault& fault : sorted) {
         lines.push_back(fmt::format("{}:{}:{}: {}", file_, fault.line, fault.column, fault.text));
     }

@@ -13,12 +13,11 @@ namespace qcalib {
 
 namespace {
 
-constexpr std::size_t alignment = 64;
+constexpr std::align_val_t alignment{64};
 
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
-    const std::align_val_t aligned{alignment};
-    auto* memory = static_cast<std::byte*>(::operator new(bytes == 0 ? 1 : bytes, aligned));
-    return {memory, [aligned](std::byte* pointer) { ::operator delete(pointer, aligned); }};
+    auto* memory = static_cast<std::byte*>(::operator new(bytes == 0 ? 1 : bytes, alignment));
+    return {memory, [](std::byte* pointer) { ::operator delete(pointer, alignment); }};
 }
 
 // Copies [outer][rows][columns] elements of `size` bytes to [outer][columns][rows]. Elements may lie

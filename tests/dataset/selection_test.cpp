@@ -19,7 +19,7 @@ std::vector<ListEntry> entries_up_to(std::size_t count) {
 
 std::vector<std::size_t> lines_of(const SelectedSamples& samples) {
     std::vector<std::size_t> lines;
-    for (const SelectedSample& sample : samples.samples) lines.push_back(sample.entry.line);
+    for (const SelectedSample& sample : samples.samples) lines.push_back(sample.entries.front().line);
     return lines;
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("Shards partition the selection: sample k belongs to shard k mod n + 1
             CHECK(part.selected == 11);
             for (const SelectedSample& sample : part.samples) {
                 CHECK(sample.number % shards + 1 == shard);
-                CHECK(sample.entry.line == whole.samples[sample.number].entry.line);
+                CHECK(sample.entries.front().line == whole.samples[sample.number].entries.front().line);
                 ++seen[sample.number];
             }
         }

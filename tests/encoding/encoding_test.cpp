@@ -95,6 +95,14 @@ TEST_CASE("the two-convolution case gets the scales and zero points of its publi
     const Encoding last = encode8(-0.513219, 0.644111);
     CHECK(last.scale == doctest::Approx(0.00453855).epsilon(1e-6));
     CHECK(last.zero_point() == 113);
+
+    // The least and greatest weight of its two convolutions.
+    const Encoding weight = encode8(-0.574641764163971, 0.5771244168281555);
+    CHECK(weight.scale == doctest::Approx(0.00451673).epsilon(1e-6));
+    CHECK(weight.zero_point() == 127);
+    const Encoding last_weight = encode8(-0.08787083625793457, 0.0883152037858963);
+    CHECK(last_weight.scale == doctest::Approx(0.000690926).epsilon(1e-6));
+    CHECK(last_weight.zero_point() == 127);
 }
 
 TEST_CASE("the JSON doubles of the HardSwish report keep offset and range") {

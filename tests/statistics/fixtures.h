@@ -1,45 +1,28 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "base/files.h"
 #include "base/random.h"
 #include "statistics/counter.h"
 #include "statistics/statistics_file.h"
+#include "support/temporary_folder.h"
 
 namespace qcalib::test {
 
-// A new, empty folder that goes with the object.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "qcalib-test-XXXXXX").string();
-        path_ = ::mkdtemp(pattern.data());
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-    std::size_t files() const {
-        return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-    }
-
-  private:
-    std::filesystem::path path_;
-};
+inline std::size_t files_in(const TemporaryFolder& folder) {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
+}
 
 // Box and Muller, "A note on the generation of random normal deviates", 1958.
 inline double normal(Random& random) {

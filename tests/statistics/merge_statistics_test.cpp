@@ -1,5 +1,3 @@
-#include <fstream>
-
 #include <doctest/doctest.h>
 
 #include "base/error.h"
@@ -24,14 +22,14 @@ Paths write_shards(const TemporaryFolder& folder, std::uint64_t selected, std::u
 }
 
 std::string merge_error(const TemporaryFolder& folder, const Paths& paths) {
-    const std::size_t files = folder.files();
+    const std::size_t files = files_in(folder);
     std::string message;
     try {
         merge_statistics(paths, folder / "out.qstats");
     } catch (const Error& error) {
         message = error.what();
     }
-    CHECK(folder.files() == files);  // nothing is left behind
+    CHECK(files_in(folder) == files);  // nothing is left behind
     return message;
 }
 

@@ -1,5 +1,4 @@
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -26,11 +25,6 @@ std::string read_error(const std::filesystem::path& path) {
     } catch (const Error& error) {
         return error.what();
     }
-}
-
-void overwrite(const std::filesystem::path& path, std::string_view bytes) {
-    std::ofstream(path, std::ios::binary | std::ios::trunc)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 // Puts the right checksum at the end, so that what was changed before is found by other checks.
@@ -136,9 +130,9 @@ TEST_CASE("a file is called .part until it is finished, and is gone without fini
         CHECK(std::filesystem::exists(folder / "a.qstats.part"));
         CHECK_FALSE(std::filesystem::exists(folder / "a.qstats"));
     }
-    CHECK(folder.files() == 0);
+    CHECK(files_in(folder) == 0);
     write_example(folder / "a.qstats", example_header(2));
-    CHECK(folder.files() == 1);
+    CHECK(files_in(folder) == 1);
 }
 
 TEST_CASE("a file cut off at any length is refused as truncated") {
@@ -149,12 +143,12 @@ TEST_CASE("a file cut off at any length is refused as truncated") {
     REQUIRE(read_error(path).empty());
     for (std::size_t length = 1; length < whole.size(); ++length) {
         CAPTURE(length);
-        overwrite(path, std::string_view(whole).substr(0, length));
+        write_unsynced(path, std::string_view(whole).substr(0, length));
         const std::string message = read_error(path);
         CHECK(message.starts_with(path.string() + ": "));
         CHECK(contains(message, "truncated"));
     }
-    overwrite(path, "");
+    write_unsynced(path, "");
     CHECK(read_error(path) == path.string() + ": expected a .qstats file, found an empty one");
 }
 
@@ -164,21 +158,22 @@ TEST_CASE("other contents, other versions, trailing bytes and damage each have t
     write_small(path);
     const std::string whole = read_text_file(path);
 
-    overwrite(path, "{\"json\": true, \"and\": \"long enough to be looked at, were it not for its start\"}");
+    write_unsynced(path,
+                   "{\"json\": true, \"and\": \"long enough to be looked at, were it not for its start\"}");
     CHECK(read_error(path) == path.string() + ": expected a .qstats file, found other contents");
 
     std::string changed = whole;
     changed[8] = 2;
     seal(changed);
-    overwrite(path, changed);
+    write_unsynced(path, changed);
     CHECK(read_error(path) == path.string() + ": expected .qstats version 1, found version 2");
 
-    overwrite(path, whole + "abc");
+    write_unsynced(path, whole + "abc");
     CHECK(read_error(path) == path.string() + ": found 3 bytes behind the last record");
 
     changed = whole;
     changed[whole.find("avx512")] = 'b';
-    overwrite(path, changed);
+    write_unsynced(path, changed);
     CHECK(read_error(path) == path.string() + ": damaged: its checksum is not that of its contents");
 
     CHECK(contains(read_error(folder / "none.qstats"), "none.qstats: cannot be read"));
@@ -194,7 +189,7 @@ TEST_CASE("every damaged byte is noticed") {
         CAPTURE(at);
         std::string changed = whole;
         changed[at] = static_cast<char>(changed[at] ^ (1 << random.below(8)));
-        overwrite(path, changed);
+        write_unsynced(path, changed);
         CHECK(read_error(path).starts_with(path.string() + ": "));
     }
 }
@@ -231,7 +226,7 @@ TEST_CASE("damage behind a right checksum gives an Error or a readable file, nev
                 }
             }
             seal(changed);
-            overwrite(path, changed);
+            write_unsynced(path, changed);
             const std::string message = read_error(path);
             if (message.empty()) continue;
             ++refused;

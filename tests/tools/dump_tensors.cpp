@@ -145,11 +145,11 @@ void run(Options& options) {
 }  // namespace qcalib
 
 int main(int argument_count, char** argument_values) {
-    CLI::App app("Writes the tensors of one sample as .npy files");
-    qcalib::Options options;
-    qcalib::add_options(app, options);
-    CLI11_PARSE(app, argument_count, argument_values);
     try {
+        CLI::App app("Writes the tensors of one sample as .npy files");
+        qcalib::Options options;
+        qcalib::add_options(app, options);
+        CLI11_PARSE(app, argument_count, argument_values);
         qcalib::run(options);
         return 0;
     } catch (const std::exception& error) {

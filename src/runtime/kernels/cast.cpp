@@ -22,7 +22,8 @@ To convert(From value) {
     } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
         constexpr auto lowest = static_cast<From>(std::numeric_limits<To>::lowest());
         // The first whole number above the range, a power of two, which every float type holds exactly.
-        constexpr auto beyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From{2};
+        constexpr To half = std::numeric_limits<To>::max() / 2 + 1;
+        constexpr auto beyond = static_cast<From>(half) * From{2};
         if (value >= beyond) return std::numeric_limits<To>::max();
         if (value <= lowest) return std::numeric_limits<To>::lowest();
         return std::isnan(value) ? To{0} : static_cast<To>(value);

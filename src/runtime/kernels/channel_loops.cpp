@@ -144,16 +144,16 @@ void fold_all_columns(F fold, const float* x, std::size_t rows, std::size_t colu
                       double* totals) {
     std::fill_n(totals, columns, F::start);
     const std::size_t joined = fold_lanes(columns) / columns;
-    const auto add = [&](std::size_t repeats, std::size_t rows_each) {
-        fold_stretches(fold, x, repeats, rows_each * columns, lanes);
-        for (std::size_t j = 0; j < rows_each * columns; ++j) {
+    std::size_t row = 0;
+    while (row < rows) {
+        const std::size_t each = rows - row >= joined ? joined : 1;
+        const std::size_t repeats = std::min(block_rows, (rows - row) / each);
+        fold_stretches(fold, x + row * columns, repeats, each * columns, lanes);
+        for (std::size_t j = 0; j < each * columns; ++j) {
             totals[j % columns] = fold(totals[j % columns], static_cast<double>(lanes[j]));
         }
-        x += repeats * rows_each * columns;
-        rows -= repeats * rows_each;
-    };
-    while (rows >= joined) add(std::min(block_rows, rows / joined), joined);
-    while (rows > 0) add(std::min(block_rows, rows), 1);
+        row += repeats * each;
+    }
 }
 
 double fold_row_of(Fold fold, const float* x, std::size_t count) {

@@ -112,7 +112,7 @@ T integer_power(T base, E exponent) {
         }
     }
     T result = 1;
-    for (auto rest = static_cast<std::uint64_t>(exponent); rest != 0; rest >>= 1) {
+    for (auto rest = std::uint64_t{static_cast<std::make_unsigned_t<E>>(exponent)}; rest != 0; rest >>= 1) {
         if ((rest & 1) != 0) result = multiply(result, base);
         base = multiply(base, base);
     }

@@ -99,9 +99,11 @@ P no_parameters(const NodeContext& /*context*/) {
     return {};
 }
 
-template <float otherwise>
-P alpha(const NodeContext& context) {
-    return {.a = context.node.attribute<float>("alpha", otherwise)};
+P small_alpha(const NodeContext& context) {
+    return {.a = context.node.attribute<float>("alpha", 0.01F)};
+}
+P unit_alpha(const NodeContext& context) {
+    return {.a = context.node.attribute<float>("alpha", 1.0F)};
 }
 
 P hard_sigmoid_parameters(const NodeContext& context) {
@@ -158,10 +160,10 @@ using F = UnaryFunction;
 // clang-format off
 constexpr UnaryOperator operators[] = {
     {"Relu", 6, "max(x, 0)", F::relu, numbers<[](auto x, const P&) { return x <= 0 ? decltype(x){0} : x; }>},
-    {"LeakyRelu", 6, "x, alpha x below 0", F::leaky_relu, floats<[](double x, const P& p) { return x < 0 ? p.a * x : x; }>, alpha<0.01F>},
-    {"ThresholdedRelu", 10, "x, 0 up to alpha", F::thresholded_relu, floats<[](double x, const P& p) { return x <= p.a ? 0 : x; }>, alpha<1.0F>},
-    {"Elu", 6, "x, alpha (e^x - 1) below 0", F::elu, floats<[](double x, const P& p) { return x < 0 ? p.a * std::expm1(x) : x; }>, alpha<1.0F>},
-    {"Celu", 12, "max(0, x) + min(0, alpha (e^(x/alpha) - 1))", F::celu, floats<[](double x, const P& p) { return x < 0 ? p.a * std::expm1(x / p.a) : x; }>, alpha<1.0F>},
+    {"LeakyRelu", 6, "x, alpha x below 0", F::leaky_relu, floats<[](double x, const P& p) { return x < 0 ? p.a * x : x; }>, small_alpha},
+    {"ThresholdedRelu", 10, "x, 0 up to alpha", F::thresholded_relu, floats<[](double x, const P& p) { return x <= p.a ? 0 : x; }>, unit_alpha},
+    {"Elu", 6, "x, alpha (e^x - 1) below 0", F::elu, floats<[](double x, const P& p) { return x < 0 ? p.a * std::expm1(x) : x; }>, unit_alpha},
+    {"Celu", 12, "max(0, x) + min(0, alpha (e^(x/alpha) - 1))", F::celu, floats<[](double x, const P& p) { return x < 0 ? p.a * std::expm1(x / p.a) : x; }>, unit_alpha},
     {"Selu", 6, "gamma x, gamma alpha (e^x - 1) below 0", F::selu, floats<[](double x, const P& p) { return p.b * (x < 0 ? p.a * std::expm1(x) : x); }>, selu_parameters},
     {"Sigmoid", 6, "1 / (1 + e^-x)", F::sigmoid, floats<[](double x, const P&) { return sigmoid(x); }>},
     {"HardSigmoid", 6, "alpha x + beta within [0, 1]", F::hard_sigmoid, floats<[](double x, const P& p) { return clamp_unit(p.a * x + p.b); }>, hard_sigmoid_parameters},

@@ -33,7 +33,7 @@ Shape shape_of(std::int64_t batch, std::int64_t channels, const Extents& extents
 
 std::vector<std::int64_t> number_list(const NodeContext& context, std::string_view name, std::size_t count,
                                       std::int64_t otherwise, std::int64_t least) {
-    const std::vector<std::int64_t> numbers =
+    std::vector<std::int64_t> numbers =
         context.node.attribute(name, std::vector<std::int64_t>(count, otherwise));
     if (numbers.size() != count) {
         context.refuse(

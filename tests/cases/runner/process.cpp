@@ -51,6 +51,7 @@ ProcessResult run_process(const std::vector<std::string>& command, const std::fi
     actions.open(STDERR_FILENO, error, O_WRONLY | O_CREAT | O_TRUNC);
 
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     pid_t process = 0;
