@@ -33,7 +33,8 @@ struct Value {
     std::string name;                              // any bytes; unique in its graph; never empty
     DataType declared_type = DataType::undefined;  // undefined where the file does not say
     std::optional<std::vector<Dimension>> declared_shape;
-    std::optional<Tensor> initializer;  // float16, bfloat16 and double data come as float32, see declared_type
+    std::optional<Tensor>
+        initializer;  // float16, bfloat16 and double data come as float32, see declared_type
     std::uint32_t producer = std::numeric_limits<std::uint32_t>::max();  // index into Graph::nodes, or none
 };
 
@@ -41,12 +42,12 @@ using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, st
                                     std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>>;
 
 struct Node {
-    std::string name;      // as in the file, may be empty: use label() for messages
-    std::string domain;    // "" for ONNX's own operators
+    std::string name;    // as in the file, may be empty: use label() for messages
+    std::string domain;  // "" for ONNX's own operators
     std::string op_type;
-    std::int64_t opset = 0;  // the version of `domain` the model imports
-    std::vector<ValueId> inputs;   // no_value for one left out
-    std::vector<ValueId> outputs;  // no_value for one left out
+    std::int64_t opset = 0;         // the version of `domain` the model imports
+    std::vector<ValueId> inputs;    // no_value for one left out
+    std::vector<ValueId> outputs;   // no_value for one left out
     std::vector<ValueId> captured;  // values of this graph that the node's subgraphs read
     std::map<std::string, AttributeValue, std::less<>> attributes;
 
@@ -57,14 +58,16 @@ struct Node {
     bool has_attribute(std::string_view attribute_name) const;
 };
 
-// A model's graph: a view of the user's file. Nodes are in an order in which every input is made before it is used.
+// A model's graph: a view of the user's file. Nodes are in an order in which every input is made before it is
+// used.
 struct Graph {
     std::string name;
     std::vector<Value> values;
     std::vector<Node> nodes;
     std::vector<ValueId> inputs;  // without those that have an initializer
     std::vector<ValueId> outputs;
-    std::vector<std::pair<ValueId, std::string>> captures;  // a subgraph's values that its outer graph makes, by name
+    std::vector<std::pair<ValueId, std::string>>
+        captures;  // a subgraph's values that its outer graph makes, by name
 
     // The value of that name, or no_value.
     ValueId find(std::string_view value_name) const;

@@ -1,5 +1,6 @@
 #include "runtime/fold.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -14,24 +15,17 @@ Tensor with_aligned_elements(const Tensor& tensor) {
     const std::size_t size = size_of(tensor.type());
     if (size == 0 || reinterpret_cast<std::uintptr_t>(tensor.data()) % size == 0) return tensor;
     Tensor aligned(tensor.descriptor());
-    std::memcpy(aligned.mutable_view().data, tensor.data(), tensor.descriptor().bytes());
+    std::copy_n(tensor.data(), tensor.descriptor().bytes(), aligned.mutable_view().data);
     return aligned;
 }
 
 Tensor with_shape_of(const Tensor& source, const TensorDescriptor& descriptor) {
     Tensor result(descriptor);
-    std::memcpy(result.mutable_view().data, source.data(), descriptor.bytes());
+    std::copy_n(source.data(), descriptor.bytes(), result.mutable_view().data);
     return result;
 }
 
-}  // namespace
-
-std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
-    const Prepared prepared = kernel.prepare(context);
-    if (!prepared.known_outputs.empty()) return prepared.known_outputs;
-    if (prepared.view_of) {
-        return {with_shape_of(*context.inputs[*prepared.view_of].constant, prepared.outputs.front())};
-    }
+std::vector<Tensor> run_now(const NodeContext& context, const Kernel& kernel, const Prepared& prepared) {
     std::vector<Tensor> kept;
     kept.reserve(context.input_count());
     std::vector<TensorView> inputs;
@@ -45,12 +39,12 @@ std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
     }
     std::vector<Tensor> outputs;
     std::vector<MutableTensorView> views;
-    for (std::size_t i = 0; i < prepared.outputs.size(); ++i) outputs.emplace_back(prepared.outputs[i]);
+    for (const TensorDescriptor& descriptor : prepared.outputs) outputs.emplace_back(descriptor);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const bool wanted = context.node.outputs[i] != no_value;
         views.push_back(wanted ? outputs[i].mutable_view() : MutableTensorView{});
     }
-    HugeBuffer scratch(prepared.scratch_bytes);
+    const HugeBuffer scratch(prepared.scratch_bytes);
     const std::unique_ptr<KernelState> state = kernel.make_state();
     Workspace workspace{{scratch.data(), prepared.scratch_bytes}, state.get()};
     try {
@@ -58,14 +52,30 @@ std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
     } catch (const Error& error) {
         context.refuse(error.what());
     }
-    for (Tensor& output : outputs) {
-        if (output.descriptor().order == MemoryOrder::row_major) continue;
-        TensorDescriptor row_major = output.descriptor();
-        row_major.order = MemoryOrder::row_major;
-        Tensor reordered(row_major);
-        copy_to_order(output.view(), reordered.mutable_view());
-        output = reordered;
+    return outputs;
+}
+
+Tensor in_row_major(const Tensor& tensor) {
+    if (tensor.descriptor().order == MemoryOrder::row_major) return tensor;
+    TensorDescriptor descriptor = tensor.descriptor();
+    descriptor.order = MemoryOrder::row_major;
+    Tensor reordered(descriptor);
+    copy_to_order(tensor.view(), reordered.mutable_view());
+    return reordered;
+}
+
+}  // namespace
+
+std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
+    const Prepared prepared = kernel.prepare(context);
+    if (!prepared.known_outputs.empty()) return prepared.known_outputs;
+    std::vector<Tensor> outputs;
+    if (prepared.view_of) {
+        outputs = {with_shape_of(*context.inputs[*prepared.view_of].constant, prepared.outputs.front())};
+    } else {
+        outputs = run_now(context, kernel, prepared);
     }
+    for (Tensor& output : outputs) output = in_row_major(output);
     for (std::size_t i = 0; i < prepared.rounding.size(); ++i) {
         outputs[i] = rounded_to(prepared.rounding[i], std::move(outputs[i]));
     }
@@ -76,7 +86,7 @@ Tensor rounded_to(DataType half_type, Tensor tensor) {
     const bool half = half_type == DataType::float16 || half_type == DataType::bfloat16;
     if (!half || tensor.type() != DataType::float32) return tensor;
     Tensor result(tensor.descriptor());
-    std::memcpy(result.mutable_view().data, tensor.data(), tensor.descriptor().bytes());
+    std::copy_n(tensor.data(), tensor.descriptor().bytes(), result.mutable_view().data);
     round_to(half_type, result.mutable_view().as<float>());
     return result;
 }

@@ -255,7 +255,7 @@ void PlanBuilder::add_view(std::size_t index, std::span<const InputInfo> infos, 
     const ValueId value = node.outputs[0];
     const ValueId source = node.inputs[*prepared.view_of];
     const std::int32_t from = tensor_for(source, infos[*prepared.view_of].descriptor, false);
-    const DataType declared = declared_type_of(node, 0);
+    const DataType declared = prepared.rounding.empty() ? declared_type_of(node, 0) : prepared.rounding[0];
     const TensorDescriptor& descriptor = prepared.outputs[0];
     Step step;
     step.node = static_cast<std::uint32_t>(index);

@@ -152,8 +152,12 @@ void Program::find_signature_inputs() {
         }
     }
     for (std::size_t i = 0; i < graph_->inputs.size(); ++i) {
-        const DataType type = graph_->values[graph_->inputs[i]].declared_type;
-        if (wanted.contains(graph_->inputs[i]) && !is_floating(type)) signature_inputs_.push_back(i);
+        const Value& value = graph_->values[graph_->inputs[i]];
+        const bool vector =
+            value.declared_shape && value.declared_shape->size() <= 1;  // scales, as of a Resize
+        if (wanted.contains(graph_->inputs[i]) && (vector || !is_floating(value.declared_type))) {
+            signature_inputs_.push_back(i);
+        }
     }
 }
 

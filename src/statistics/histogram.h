@@ -77,6 +77,7 @@ struct TensorStatistics {
     MagnitudeHistogram positive;    // ordinary values: none of the above
     MagnitudeHistogram negative;    // their magnitudes
 
+    // Zeros and ordinary values; without histograms (extremes_only) zeros alone.
     std::uint64_t counted() const { return zeros + positive.total() + negative.total(); }
     std::uint64_t elements() const;  // all of them, NaN, infinities and masks included
     void merge(const TensorStatistics& other);

@@ -6,40 +6,60 @@ std::size_t size_of(DataType type) {
     switch (type) {
         case DataType::float64:
         case DataType::int64:
-        case DataType::uint64: return 8;
+        case DataType::uint64:
+            return 8;
         case DataType::float32:
         case DataType::int32:
-        case DataType::uint32: return 4;
+        case DataType::uint32:
+            return 4;
         case DataType::float16:
         case DataType::bfloat16:
         case DataType::int16:
-        case DataType::uint16: return 2;
+        case DataType::uint16:
+            return 2;
         case DataType::int8:
         case DataType::uint8:
-        case DataType::boolean: return 1;
+        case DataType::boolean:
+            return 1;
         case DataType::undefined:
-        case DataType::string: return 0;
+        case DataType::string:
+            return 0;
     }
     return 0;
 }
 
 std::string_view name_of(DataType type) {
     switch (type) {
-        case DataType::undefined: return "undefined";
-        case DataType::float32: return "float32";
-        case DataType::float64: return "float64";
-        case DataType::float16: return "float16";
-        case DataType::bfloat16: return "bfloat16";
-        case DataType::int8: return "int8";
-        case DataType::uint8: return "uint8";
-        case DataType::int16: return "int16";
-        case DataType::uint16: return "uint16";
-        case DataType::int32: return "int32";
-        case DataType::uint32: return "uint32";
-        case DataType::int64: return "int64";
-        case DataType::uint64: return "uint64";
-        case DataType::boolean: return "bool";
-        case DataType::string: return "string";
+        case DataType::undefined:
+            return "undefined";
+        case DataType::float32:
+            return "float32";
+        case DataType::float64:
+            return "float64";
+        case DataType::float16:
+            return "float16";
+        case DataType::bfloat16:
+            return "bfloat16";
+        case DataType::int8:
+            return "int8";
+        case DataType::uint8:
+            return "uint8";
+        case DataType::int16:
+            return "int16";
+        case DataType::uint16:
+            return "uint16";
+        case DataType::int32:
+            return "int32";
+        case DataType::uint32:
+            return "uint32";
+        case DataType::int64:
+            return "int64";
+        case DataType::uint64:
+            return "uint64";
+        case DataType::boolean:
+            return "bool";
+        case DataType::string:
+            return "string";
     }
     return "undefined";
 }

@@ -71,6 +71,7 @@ void copy_to_order(TensorView source, MutableTensorView target) {
     assert(source.descriptor->type == target.descriptor->type &&
            source.descriptor->shape == target.descriptor->shape);
     const Shape& shape = source.descriptor->shape;
+    if (source.descriptor->bytes() == 0) return;
     if (source.descriptor->order == target.descriptor->order || same_in_both_orders(shape)) {
         std::memcpy(target.data, source.data, source.descriptor->bytes());
         return;

@@ -2,31 +2,10 @@
 
 namespace qcalib {
 
-void register_batch_normalization(KernelRegistry& registry);
-void register_cast(KernelRegistry& registry);
-void register_concat(KernelRegistry& registry);
-void register_constant(KernelRegistry& registry);
-void register_conv_transpose(KernelRegistry& registry);
-void register_convolution(KernelRegistry& registry);
-void register_depth_to_space(KernelRegistry& registry);
-void register_elementwise_binary(KernelRegistry& registry);
-void register_elementwise_unary(KernelRegistry& registry);
-void register_gather(KernelRegistry& registry);
-void register_gemm(KernelRegistry& registry);
-void register_matmul(KernelRegistry& registry);
-void register_normalization(KernelRegistry& registry);
-void register_pad(KernelRegistry& registry);
-void register_pooling(KernelRegistry& registry);
-void register_reduce(KernelRegistry& registry);
-void register_reshape(KernelRegistry& registry);
-void register_resize(KernelRegistry& registry);
-void register_slice(KernelRegistry& registry);
-void register_softmax(KernelRegistry& registry);
-void register_transpose(KernelRegistry& registry);
-
 void register_all_kernels(KernelRegistry& registry) {
     register_batch_normalization(registry);
     register_cast(registry);
+    register_clip(registry);
     register_concat(registry);
     register_constant(registry);
     register_conv_transpose(registry);
@@ -36,6 +15,7 @@ void register_all_kernels(KernelRegistry& registry) {
     register_elementwise_unary(registry);
     register_gather(registry);
     register_gemm(registry);
+    register_global_pooling(registry);
     register_matmul(registry);
     register_normalization(registry);
     register_pad(registry);
@@ -43,9 +23,11 @@ void register_all_kernels(KernelRegistry& registry) {
     register_reduce(registry);
     register_reshape(registry);
     register_resize(registry);
+    register_scatter(registry);
     register_slice(registry);
     register_softmax(registry);
     register_transpose(registry);
+    register_where(registry);
 }
 
 const KernelRegistry& builtin_kernels() {

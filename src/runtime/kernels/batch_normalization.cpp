@@ -1,10 +1,9 @@
-#include "runtime/kernels/batch_normalization.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/channel_loops.h"
 #include "runtime/kernels/window.h"
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 
 namespace qcalib {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
-#include "runtime/kernels/elementwise_unary.h"
 #include "runtime/kernels/elementwise_unary_rows.h"
 
 namespace qcalib {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/index_map.h"
 

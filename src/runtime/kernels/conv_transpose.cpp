@@ -1,9 +1,8 @@
-#include "runtime/kernels/conv_transpose.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/convolution.h"
 
 namespace qcalib {

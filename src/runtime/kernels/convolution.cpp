@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/channel_loops.h"
 #include "runtime/kernels/convolution_loops.h"
 

@@ -39,6 +39,4 @@ std::vector<std::int64_t> kernel_extents(const NodeContext& context);
 void require_weights(const NodeContext& context);
 void require_bias(const NodeContext& context, std::int64_t channels);
 
-void register_convolution(KernelRegistry& registry);
-
 }  // namespace qcalib

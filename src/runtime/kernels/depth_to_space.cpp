@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/index_map.h"
 #include "runtime/kernels/strided_copy.h"

@@ -1,11 +1,10 @@
-#include "runtime/kernels/elementwise_binary.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/elementwise_binary_rows.h"
 #include "runtime/kernels/elementwise_scalar.h"
@@ -392,7 +391,6 @@ void register_elementwise_binary(KernelRegistry& registry) {
         entry.make_reference = make_kernel<ReferenceBinaryKernel>;
         registry.add(std::move(entry));
     }
-    register_where(registry);
 }
 
 }  // namespace qcalib

@@ -1,5 +1,3 @@
-#include "runtime/kernels/elementwise_unary.h"
-
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/elementwise_unary_rows.h"
 
@@ -276,7 +275,6 @@ void register_elementwise_unary(KernelRegistry& registry) {
         entry.make_reference = make_kernel<UnaryKernel>;
         registry.add(std::move(entry));
     }
-    register_clip(registry);
 }
 
 }  // namespace qcalib

@@ -1,18 +1,18 @@
 // Elements picked by index tensors or repeated: Gather, GatherElements, GatherND, Expand, Tile. ScatterND and
 // ScatterElements are in scatter.cpp.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/index_map.h"
 #include "runtime/kernels/indices.h"
 
 namespace qcalib {
-
-void register_scatter(KernelRegistry& registry);
 
 namespace {
 
@@ -49,7 +49,7 @@ class Gather : public Kernel {
         for (std::size_t outer = 0; outer < outer_; ++outer, source += block_bytes) {
             for (const Index index : indices) {
                 const std::size_t row = checked_index(index, axis_size_);
-                std::memcpy(target, source + row * row_bytes_, row_bytes_);
+                std::copy_n(source + row * row_bytes_, row_bytes_, target);
                 target += row_bytes_;
             }
         }
@@ -135,7 +135,7 @@ class GatherNd : public Kernel {
         visit_indices(inputs[1], [&](auto indices) {
             for (std::size_t i = 0; i < place_.slices(); ++i) {
                 const std::size_t from = place_.of(i, indices) * size_of(inputs[0].descriptor->type);
-                std::memcpy(outputs[0].data + i * bytes, inputs[0].data + from, bytes);
+                std::copy_n(inputs[0].data + from, bytes, outputs[0].data + i * bytes);
             }
         });
     }
@@ -247,7 +247,6 @@ void register_gather(KernelRegistry& registry) {
                   .value_inputs = {1},
                   .make = make_kernel<Tile<RunCopy>>,
                   .make_reference = make_kernel<Tile<ElementCopy>>});
-    register_scatter(registry);
 }
 
 }  // namespace qcalib

@@ -1,7 +1,6 @@
-#include "runtime/kernels/gemm.h"
-
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/matrix_loops.h"
 #include "runtime/onednn.h"
 

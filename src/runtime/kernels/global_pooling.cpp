@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/channel_loops.h"
-#include "runtime/kernels/pooling.h"
 #include "runtime/kernels/window.h"
 
 namespace qcalib {

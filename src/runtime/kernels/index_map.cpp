@@ -218,6 +218,7 @@ void fill_elements(std::byte* target, std::size_t bytes, const std::byte* fill, 
 
 void copy_rows(const std::byte* source, std::size_t source_stride, std::byte* target,
                std::size_t target_stride, std::size_t bytes, std::size_t rows) {
+    if (bytes == 0 || rows == 0) return;
     if (source_stride == bytes && target_stride == bytes) {
         std::memcpy(target, source, bytes * rows);
         return;

@@ -1,10 +1,9 @@
-#include "runtime/kernels/matmul.h"
-
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/matrix_loops.h"
 #include "runtime/onednn.h"
 

@@ -1,10 +1,9 @@
-#include "runtime/kernels/normalization.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/normalization_rows.h"

@@ -1,9 +1,8 @@
-#include "runtime/kernels/pooling.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/pooling_loops.h"
 #include "runtime/onednn.h"
 
@@ -192,7 +191,6 @@ void register_pooling(KernelRegistry& registry) {
                   .summary = "the mean of the elements under a sliding window",
                   .make = make_kernel<AveragePool<true>>,
                   .make_reference = make_kernel<AveragePool<false>>});
-    register_global_pooling(registry);
 }
 
 }  // namespace qcalib

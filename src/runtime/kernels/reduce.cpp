@@ -1,5 +1,3 @@
-#include "runtime/kernels/reduce.h"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/elementwise_scalar.h"
 #include "runtime/kernels/reduce_rows.h"

@@ -1,11 +1,12 @@
 // Operators whose output has the very bytes of their input: Reshape, Flatten, Squeeze, Unsqueeze, Identity,
 // Dropout.
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 
 namespace qcalib {
@@ -46,7 +47,7 @@ class ShapeView : public Kernel {
 
     void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
              Workspace& /*workspace*/) const override {
-        std::memcpy(outputs[0].data, inputs[0].data, inputs[0].bytes().size());
+        std::copy_n(inputs[0].data, inputs[0].bytes().size(), outputs[0].data);
     }
 
   protected:
@@ -178,7 +179,7 @@ class Dropout : public Identity {
              Workspace& workspace) const override {
         if (outputs[0].data != nullptr) Identity::run(inputs, outputs, workspace);
         if (outputs.size() > 1 && outputs[1].data != nullptr) {
-            std::memset(outputs[1].data, 1, outputs[1].bytes().size());
+            std::fill_n(outputs[1].data, outputs[1].bytes().size(), std::byte{1});
         }
     }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/index_map.h"
 #include "runtime/kernels/resize_geometry.h"

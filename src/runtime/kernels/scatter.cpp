@@ -1,11 +1,11 @@
 // ScatterND and ScatterElements: a copy of the data with updates written to, or combined at, given places.
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "runtime/kernel_registry.h"
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/indices.h"
 
 namespace qcalib {
@@ -108,7 +108,7 @@ class Scatter : public Kernel {
     void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
              Workspace& /*workspace*/) const override {
         if (inputs[0].data != outputs[0].data) {
-            std::memcpy(outputs[0].data, inputs[0].data, inputs[0].bytes().size());
+            std::copy_n(inputs[0].data, inputs[0].bytes().size(), outputs[0].data);
         }
         scatter(inputs[1], inputs[2].data, outputs[0].data);
     }

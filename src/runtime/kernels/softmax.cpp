@@ -1,11 +1,10 @@
-#include "runtime/kernels/softmax.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/softmax_rows.h"
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "runtime/kernels/all.h"
 #include "runtime/kernels/broadcast.h"
-#include "runtime/kernels/elementwise_binary.h"
 
 namespace qcalib {
 
