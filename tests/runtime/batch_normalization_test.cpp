@@ -21,17 +21,6 @@ OperatorCase normalization(const Shape& shape, bool constant, std::int64_t opset
     return test;
 }
 
-void check_refused(const OperatorCase& test, const std::string& part) {
-    for (const Kernels kernels : {Kernels::fast, Kernels::reference}) {
-        try {
-            run_operator(test, kernels);
-            FAIL_CHECK("nothing was refused: " << part);
-        } catch (const Error& error) {
-            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos, error.what());
-        }
-    }
-}
-
 }  // namespace
 
 TEST_CASE("batch normalization agrees with float64 in either memory order") {

@@ -78,17 +78,6 @@ void check_output(const OperatorCase& test, const Shape& shape, const std::vecto
     }
 }
 
-void check_refused(const OperatorCase& test, const std::string& part) {
-    for (const Kernels kernels : {Kernels::fast, Kernels::reference}) {
-        try {
-            run_operator(test, kernels);
-            FAIL_CHECK("nothing was refused: " << part);
-        } catch (const Error& error) {
-            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos, error.what());
-        }
-    }
-}
-
 }  // namespace
 
 TEST_CASE("convolution agrees with float64 in every form") {

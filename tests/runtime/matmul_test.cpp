@@ -31,17 +31,6 @@ OperatorCase gemm(const Shape& first, const Shape& second, std::optional<Shape> 
     return test;
 }
 
-void check_refused(const OperatorCase& test, const std::string& part) {
-    for (const Kernels kernels : {Kernels::fast, Kernels::reference}) {
-        try {
-            run_operator(test, kernels);
-            FAIL_CHECK("nothing was refused: " << part);
-        } catch (const Error& error) {
-            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos, error.what());
-        }
-    }
-}
-
 }  // namespace
 
 TEST_CASE("matrix products broadcast as numpy.matmul does") {

@@ -45,12 +45,4 @@ inline void check_values(const OperatorCase& test, const Shape& shape, const std
     }
 }
 
-// All kinds of kernels must refuse, with a message that holds `part`.
-inline void check_refused(const OperatorCase& test, const std::string& part) {
-    for (const Kernels kernels : all_kernels) {
-        INFO(test.op_type << ", kernels " << static_cast<int>(kernels));
-        CHECK_THROWS_WITH_AS(run_operator(test, kernels), doctest::Contains(part.c_str()), Error);
-    }
-}
-
 }  // namespace qcalib::test

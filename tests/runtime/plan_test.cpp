@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <set>
 #include <thread>
 
@@ -13,52 +11,13 @@
 #include <xmmintrin.h>
 
 #include "base/error.h"
+#include "runtime/allocation_counter.h"
 #include "runtime/frame.h"
-#include "runtime/onednn.h"
 #include "runtime/program.h"
 #include "support/operator_harness.h"
 
 using namespace qcalib;
 using qcalib::test::random_tensor;
-
-namespace {
-
-std::atomic<std::size_t> allocations = 0;
-thread_local bool counting = false;
-
-void* counted_allocation(std::size_t bytes, std::size_t alignment) {
-    if (counting && !onednn::inside_library()) ++allocations;
-    void* memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    return counted_allocation(bytes, 16);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return counted_allocation(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return counted_allocation(bytes, 16);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-    std::free(memory);
-}
 
 namespace {
 
@@ -281,14 +240,11 @@ TEST_CASE("a run allocates nothing after the first") {
     const auto plan = program.plan(inputs);
     Frame frame;
     frame.run(plan, inputs, 0);
-    allocations = 0;
-    counting = true;
-    const std::unique_ptr<int> canary = std::make_unique<int>(1);
-    CHECK(allocations > 0);  // the counter counts
-    allocations = 0;
-    for (std::uint64_t sample = 1; sample < 4; ++sample) frame.run(plan, inputs, sample);
-    counting = false;
-    CHECK(allocations == 0);
+    std::unique_ptr<int> canary;
+    CHECK(test::allocations_during([&] { canary = std::make_unique<int>(1); }) == 1);
+    CHECK(test::allocations_during([&] {
+              for (std::uint64_t sample = 1; sample < 4; ++sample) frame.run(plan, inputs, sample);
+          }) == 0);
 }
 
 TEST_CASE(

@@ -38,17 +38,6 @@ void check_output(const OperatorCase& test, const std::vector<double>& expected)
     }
 }
 
-void check_refused(const OperatorCase& test, const std::string& part) {
-    for (const Kernels kernels : {Kernels::fast, Kernels::reference}) {
-        try {
-            run_operator(test, kernels);
-            FAIL_CHECK("nothing was refused: " << part);
-        } catch (const Error& error) {
-            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos, error.what());
-        }
-    }
-}
-
 }  // namespace
 
 TEST_CASE("pooling agrees with float64 in every form") {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "runtime/frame.h"
 
@@ -147,6 +148,14 @@ void check_all_kernels_agree(const OperatorCase& test) {
             REQUIRE(outputs[i].shape() == expected[i].shape());
             CHECK(count_disagreements(outputs[i], expected[i]) == 0);
         }
+    }
+}
+
+void check_refused(const OperatorCase& test, const std::string& part) {
+    for (const Kernels kernels : {Kernels::fast, Kernels::fast_channels_last, Kernels::fast_row_major,
+                                  Kernels::reference, Kernels::reference_float64}) {
+        INFO(test.op_type << ", kernels " << static_cast<int>(kernels));
+        CHECK_THROWS_WITH_AS(run_operator(test, kernels), doctest::Contains(part.c_str()), Error);
     }
 }
 
