@@ -92,6 +92,7 @@ CalibrationOptions CalibrateCommand::calibration_options() const {
     if (mask_below_ && !(*mask_below_ < 0)) {
         fail("--mask-below: expected a negative number, found {}", *mask_below_);
     }
+    options.list = data_.list();
     options.shard = data_.selection().shard;
     options.shards = data_.selection().shards;
     options.jobs = jobs_;

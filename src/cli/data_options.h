@@ -23,6 +23,8 @@ class DataOptions {
     std::vector<InputSpec> inputs(const Graph& graph) const;
     Preprocessing preprocessing() const;
     Selection selection() const;
+    const std::string& list() const { return list_; }
+
     // The samples of this run and how many lines make one (see group_size()).
     SelectedSamples samples(const std::vector<InputSpec>& inputs, std::size_t& group, Remarks& remarks) const;
 

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "cli/output_folder.h"
 #include "cli/subcommands.h"
 #include "statistics/statistics_file.h"
 
@@ -20,7 +21,10 @@ class MergeCommand : public Command {
 
     ExitCode run(Console& console) override {
         const std::vector<std::filesystem::path> shards(shards_.begin(), shards_.end());
+        const std::filesystem::path parent = std::filesystem::path(output_).parent_path();
+        OutputFolder folder(parent.empty() ? "." : parent);
         merge_statistics(shards, output_);
+        folder.keep();
         console.print(printable(output_) + "\n");
         return ExitCode::fine;
     }

@@ -153,7 +153,8 @@ Calibration::FirstSample Calibration::find_first_sample() {
     constexpr std::size_t shown = 3;
     const std::size_t count = reasons.size();
     if (count > shown) reasons.resize(shown);
-    fail("none of the {} samples can be used:\n  {}{}", count, join(reasons, "\n  "),
+    fail("{}none of the {} samples can be used:\n  {}{}",
+         options_.list.empty() ? "" : printable(options_.list) + ": ", count, join(reasons, "\n  "),
          count > shown ? "\n  ..." : "");
 }
 

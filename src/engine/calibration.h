@@ -24,6 +24,7 @@ struct CalibrationOptions {
     std::uint32_t shards = 1;
     unsigned jobs = 0;                  // workers; 0: one a core
     std::uint64_t memory = 0;           // bytes the run may take; 0: what the system has free
+    std::string list;                   // what messages call the samples' list; may be empty
     std::filesystem::path dump_inputs;  // folder for what the model sees of each sample (.npy); empty: none
     bool strict = false;                // the first sample that cannot be read ends the run
     const std::atomic<bool>* interrupted = nullptr;  // where set to true, the run ends with Interrupted

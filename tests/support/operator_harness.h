@@ -39,7 +39,7 @@ Tensor random_tensor(Shape shape, std::uint64_t seed, double low = -1, double hi
 // agree: |a-b| <= 3e-5 M + 1e-4 |b|, M the largest |b|; integer and bool outputs exactly.
 void check_all_kernels_agree(const OperatorCase& test);
 
-// Requires all kinds of kernels to refuse `test` with an Error that says `part`.
+// Requires all kinds of float32 kernels to refuse `test` with an Error that says `part`.
 void check_refused(const OperatorCase& test, const std::string& part);
 
 }  // namespace qcalib::test
