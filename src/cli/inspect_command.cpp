@@ -76,6 +76,7 @@ void InspectCommand::inspect_model(const Console& console) const {
     std::map<std::string, std::size_t> operators;
     for (const Node& node : graph.nodes) ++operators[node.op_type];
     std::vector<std::string> counts;
+    counts.reserve(operators.size());
     for (const auto& [name, count] : operators) counts.push_back(fmt::format("{} {}", count, name));
     facts.row({"nodes", fmt::format("{}: {}", graph.nodes.size(), join(counts, ", "))});
     console.print(facts.text(std::max<std::size_t>(console.width(), 4096)));
