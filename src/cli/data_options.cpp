@@ -74,9 +74,6 @@ Preprocessing DataOptions::preprocessing() const {
     if (multiply_) preprocessing.multiply = *multiply_;
     preprocessing.mean = parse_reals(mean_, "--mean");
     preprocessing.std = parse_reals(std_, "--std");
-    for (const double value : preprocessing.std) {
-        if (value == 0) fail("--std: expected numbers other than 0, found '{}'", std_);
-    }
     preprocessing.layout =
         parse_choice(layout_, "--data-layout", layouts) == 0 ? DataLayout::as_model : DataLayout::nhwc;
     return preprocessing;

@@ -97,6 +97,7 @@ class Calibration {
     void run_pipeline(unsigned jobs, StatisticsWriter& writer);
     Token process(std::size_t index);
     std::vector<Tensor> read(const SelectedSample& sample);
+    std::shared_ptr<const Plan> plan_for(const SelectedSample& sample, std::span<const Tensor> inputs);
     void dump(const SelectedSample& sample, std::span<const Tensor> inputs) const;
     void finish(Token token, StatisticsWriter& writer);
 
@@ -143,7 +144,7 @@ Calibration::FirstSample Calibration::find_first_sample() {
     for (const SelectedSample& sample : samples_.samples) {
         try {
             std::vector<Tensor> inputs = reader_.read(sample);
-            std::shared_ptr<const Plan> plan = program_.plan(inputs);
+            std::shared_ptr<const Plan> plan = plan_for(sample, inputs);
             return {&sample, std::move(inputs), std::move(plan)};
         } catch (const Error& error) {
             if (options_.strict) throw;
@@ -228,6 +229,16 @@ void Calibration::dump(const SelectedSample& sample, std::span<const Tensor> inp
     }
 }
 
+// The plan for a sample; an Error names the sample before what does not fit.
+std::shared_ptr<const Plan> Calibration::plan_for(const SelectedSample& sample,
+                                                  std::span<const Tensor> inputs) {
+    try {
+        return program_.plan(inputs);
+    } catch (const Error& error) {
+        fail("{}: {}", source_of(sample), error.what());
+    }
+}
+
 Token Calibration::process(std::size_t index) {
     const SelectedSample& sample = samples_.samples[index];
     Token token;
@@ -237,7 +248,7 @@ Token Calibration::process(std::size_t index) {
     std::shared_ptr<const Plan> plan;
     try {
         inputs = read(sample);
-        plan = program_.plan(inputs);
+        plan = plan_for(sample, inputs);
     } catch (const Error& error) {
         if (options_.strict) throw;
         token.skipped_because = error.what();
@@ -278,7 +289,9 @@ void Calibration::finish(Token token, StatisticsWriter& writer) {
 CalibrationResult calibrate(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
                             const CalibrationOptions& options, const std::filesystem::path& output,
                             Progress& progress, Remarks& remarks) {
-    if (samples.samples.empty()) fail("no samples to run: the selection is empty");
+    if (samples.samples.empty())
+        fail("{}no samples to run: the selection is empty",
+             options.list.empty() ? "" : printable(options.list) + ": ");
     return Calibration(model, reader, samples, options, progress, remarks).run(output);
 }
 

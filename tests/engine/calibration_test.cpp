@@ -153,6 +153,24 @@ TEST_CASE("samples that cannot be read or do not fit are skipped, named, and kee
     CHECK(file.row_number(2) == 4);
 }
 
+TEST_CASE("a sample whose size the model cannot take is skipped by the name of its file") {
+    Scene scene(0);
+    OnnxModel model;
+    model.graph.input("x", {"n"}).output("y");
+    model.graph.initializer("square", {2}, std::vector<std::int64_t>{2, 2});
+    model.graph.node("Reshape", {"x", "square"}, {"y"});
+    model.save(scene.folder / "model.onnx");
+    for (const std::int64_t elements : {5, 4, 3}) {
+        scene.files.push_back(scene.folder / (std::to_string(elements) + ".npy"));
+        write_npy(scene.files.back(), random_tensor({elements}, 1).view());
+    }
+    const CalibrationResult result = scene.run(scene.folder / "out.qstats", 1);
+    CHECK(result.samples == 1);
+    REQUIRE(result.skipped.size() == 2);
+    CHECK(result.skipped[0].reason.starts_with(scene.files[0].string() + ": Reshape"));
+    CHECK(result.skipped[1].reason.starts_with(scene.files[2].string() + ": Reshape"));
+}
+
 TEST_CASE("under strict the first unreadable sample ends the run and leaves no file") {
     Scene scene(6);
     std::filesystem::remove(scene.files[2]);
