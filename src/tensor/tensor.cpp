@@ -8,6 +8,7 @@
 #include <Eigen/Core>
 
 #include "base/error.h"
+#include "tensor/transpose.h"
 
 namespace qcalib {
 
@@ -27,6 +28,12 @@ void transpose_planes(const std::byte* source, std::byte* target, std::size_t ou
                       std::size_t columns) {
     constexpr std::size_t tile = 16;
     for (std::size_t plane = 0; plane < outer; ++plane) {
+        if constexpr (size == 4) {
+            transpose_words(source, {rows, columns, columns}, target, rows);
+            source += rows * columns * size;
+            target += rows * columns * size;
+            continue;
+        }
         for (std::size_t column = 0; column < columns; column += tile) {
             const std::size_t column_end = std::min(columns, column + tile);
             for (std::size_t row = 0; row < rows; ++row) {

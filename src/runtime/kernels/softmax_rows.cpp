@@ -82,6 +82,43 @@ void row_softmax(const float* in, float* out, std::size_t count) {
     }
 }
 
+// The same for a row of `vectors` vectors, the last of which may be a part: what is computed stays in
+// registers.
+template <std::size_t vectors>
+HWY_INLINE void short_row_softmax(const float* in, float* out, std::size_t count) {
+    const FloatTag d;
+    const std::size_t lanes = hn::Lanes(d);
+    const std::size_t rest = count - (vectors - 1) * lanes;
+    const V least = hn::Neg(hn::Inf(d));
+    V terms[vectors];
+    for (std::size_t i = 0; i + 1 < vectors; ++i) terms[i] = hn::LoadU(d, in + i * lanes);
+    const float* last = in + (vectors - 1) * lanes;
+    terms[vectors - 1] = rest == lanes ? hn::LoadU(d, last) : load_part_or(last, rest, least);
+    V greatest = terms[0];
+    for (std::size_t i = 1; i < vectors; ++i) greatest = hn::Max(greatest, terms[i]);
+    greatest = hn::MaxOfLanes(d, greatest);
+    V sum = hn::Zero(d);
+    for (std::size_t i = 0; i < vectors; ++i) {
+        terms[i] = exp_up_to_89(hn::Sub(terms[i], greatest));
+        if (i + 1 == vectors && rest != lanes) terms[i] = hn::IfThenElseZero(hn::FirstN(d, rest), terms[i]);
+        sum = hn::Add(sum, terms[i]);
+    }
+    const V factor = hn::Div(constant(1.0F), hn::SumOfLanes(d, sum));
+    for (std::size_t i = 0; i + 1 < vectors; ++i) hn::StoreU(hn::Mul(terms[i], factor), d, out + i * lanes);
+    const V end = hn::Mul(terms[vectors - 1], factor);
+    float* to = out + (vectors - 1) * lanes;
+    if (rest == lanes) {
+        hn::StoreU(end, d, to);
+    } else {
+        store_part(end, to, rest);
+    }
+}
+
+template <std::size_t vectors>
+void short_rows_softmax(const float* in, float* out, std::size_t rows, std::size_t count) {
+    for (std::size_t i = 0; i < rows; ++i) short_row_softmax<vectors>(in + i * count, out + i * count, count);
+}
+
 // One vector of neighbouring columns, each a softmax along `axis` rows that lie `step` floats apart. `Access`
 // loads and stores a whole vector or a part of one.
 template <bool logarithm, typename Access>
@@ -117,14 +154,52 @@ struct PartAccess {
     HWY_INLINE void store(V value, float* to) const { store_part(value, to, count); }
 };
 
+// One float of each of a vector's worth of rows that lie `count` floats apart.
+struct RowsAccess {
+    hn::Vec<hn::Rebind<std::int32_t, FloatTag>> offsets;
+    explicit HWY_INLINE RowsAccess(std::size_t count)
+        : offsets(hn::Mul(hn::Iota(hn::Rebind<std::int32_t, FloatTag>(), 0),
+                          hn::Set(hn::Rebind<std::int32_t, FloatTag>(), static_cast<std::int32_t>(count)))) {}
+    HWY_INLINE V load(const float* from) const { return hn::GatherIndex(FloatTag(), from, offsets); }
+    HWY_INLINE void store(V value, float* to) const { hn::ScatterIndex(value, FloatTag(), to, offsets); }
+};
+
+template <bool logarithm>
+void row_by_row(const float* in, float* out, std::size_t rows, std::size_t count) {
+    for (std::size_t i = 0; i < rows; ++i) row_softmax<logarithm>(in + i * count, out + i * count, count);
+}
+
+// Rows of at most half a vector side by side, those of up to four vectors in registers.
+template <bool logarithm>
+void rows_softmax(const float* in, float* out, std::size_t rows, std::size_t count) {
+    const std::size_t lanes = hn::Lanes(FloatTag());
+    if (2 * count <= lanes) {
+        std::size_t i = 0;
+        for (; i + lanes <= rows; i += lanes) {
+            column_softmax<logarithm>(in + i * count, out + i * count, count, 1, RowsAccess(count));
+        }
+        return row_by_row<logarithm>(in + i * count, out + i * count, rows - i, count);
+    }
+    if constexpr (!logarithm) {
+        switch ((count + lanes - 1) / lanes) {
+            case 1:
+                return short_rows_softmax<1>(in, out, rows, count);
+            case 2:
+                return short_rows_softmax<2>(in, out, rows, count);
+            case 3:
+                return short_rows_softmax<3>(in, out, rows, count);
+            case 4:
+                return short_rows_softmax<4>(in, out, rows, count);
+            default:
+                break;
+        }
+    }
+    row_by_row<logarithm>(in, out, rows, count);
+}
+
 template <bool logarithm>
 void softmax(const float* in, float* out, const AxisBlocks& blocks) {
-    if (blocks.inner == 1) {
-        for (std::size_t i = 0; i < blocks.outer; ++i) {
-            row_softmax<logarithm>(in + i * blocks.axis, out + i * blocks.axis, blocks.axis);
-        }
-        return;
-    }
+    if (blocks.inner == 1) return rows_softmax<logarithm>(in, out, blocks.outer, blocks.axis);
     for (std::size_t i = 0; i < blocks.outer; ++i) {
         const std::size_t start = i * blocks.axis * blocks.inner;
         for_each_vector(

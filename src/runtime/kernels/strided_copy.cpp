@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tensor/transpose.h"
+
 namespace qcalib {
 
 namespace {
@@ -48,34 +50,6 @@ namespace {
 
 constexpr std::int64_t tile = 16;
 
-// Four elements of 32 bits.
-using Four = std::uint32_t __attribute__((vector_size(16)));
-
-// Transposes a tile of 16 x 16 elements of 32 bits, in blocks of 4 x 4: element c of row r of the target is
-// element r of column c of the source; strides in elements.
-void transpose_tile(const std::uint32_t* source, std::int64_t source_stride, std::uint32_t* target,
-                    std::int64_t target_stride) {
-    for (std::int64_t row = 0; row < tile; row += 4) {
-        for (std::int64_t column = 0; column < tile; column += 4) {
-            Four in[4];
-            for (std::int64_t c = 0; c < 4; ++c) {
-                std::memcpy(&in[c], source + (column + c) * source_stride + row, sizeof(Four));
-            }
-            const Four low01 = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
-            const Four high01 = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
-            const Four low23 = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
-            const Four high23 = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
-            const Four out[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
-                                 __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-                                 __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-                                 __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-            for (std::int64_t r = 0; r < 4; ++r) {
-                std::memcpy(target + (row + r) * target_stride + column, &out[r], sizeof(Four));
-            }
-        }
-    }
-}
-
 // Copies a box of `rows` x `columns` elements, element by element.
 template <typename Element>
 void copy_box(const Element* source, Element* target, const CopyAxis& rows, const CopyAxis& columns) {
@@ -94,7 +68,15 @@ template <typename Element>
 void StridedCopy::copy_tiles(const Element* source, Element* target) const {
     CopyAxis rows = axes_[axes_.size() - 2];  // densest in the source
     CopyAxis columns = axes_.back();          // densest in the target
-    const bool dense = rows.source_stride == 1 && columns.target_stride == 1;
+    if constexpr (std::is_same_v<Element, std::uint32_t>) {
+        if (rows.source_stride == 1 && columns.target_stride == 1) {
+            const auto size = [](std::int64_t number) { return static_cast<std::size_t>(number); };
+            transpose_words(reinterpret_cast<const std::byte*>(source),
+                            {size(columns.size), size(rows.size), size(columns.source_stride)},
+                            reinterpret_cast<std::byte*>(target), size(rows.target_stride));
+            return;
+        }
+    }
     const std::int64_t row_count = rows.size;
     const std::int64_t column_count = columns.size;
     for (std::int64_t row = 0; row < row_count; row += tile) {
@@ -103,12 +85,6 @@ void StridedCopy::copy_tiles(const Element* source, Element* target) const {
             columns.size = std::min(tile, column_count - column);
             const Element* from = source + row * rows.source_stride + column * columns.source_stride;
             Element* to = target + row * rows.target_stride + column * columns.target_stride;
-            if constexpr (std::is_same_v<Element, std::uint32_t>) {
-                if (dense && rows.size == tile && columns.size == tile) {
-                    transpose_tile(from, columns.source_stride, to, rows.target_stride);
-                    continue;
-                }
-            }
             copy_box(from, to, rows, columns);
         }
     }
