@@ -14,6 +14,20 @@ bool Node::has_attribute(std::string_view attribute_name) const {
     return attributes.find(attribute_name) != attributes.end();
 }
 
+const Body* Node::body(std::string_view attribute_name) const {
+    const auto found = std::find_if(bodies.begin(), bodies.end(),
+                                    [&](const Body& one) { return one.attribute == attribute_name; });
+    return found == bodies.end() ? nullptr : &*found;
+}
+
+std::vector<NodeIndex> Graph::outermost_nodes() const {
+    std::vector<NodeIndex> outermost;
+    for (NodeIndex index = 0; index < nodes.size(); ++index) {
+        if (nodes[index].owner == no_node) outermost.push_back(index);
+    }
+    return outermost;
+}
+
 ValueId Graph::find(std::string_view value_name) const {
     const auto found = index.find(std::string(value_name));
     return found == index.end() ? no_value : found->second;
@@ -49,7 +63,6 @@ std::string_view kind_of(const AttributeValue& value) {
         std::string_view operator()(float) const { return "a float"; }
         std::string_view operator()(const std::string&) const { return "a string"; }
         std::string_view operator()(const Tensor&) const { return "a tensor"; }
-        std::string_view operator()(const std::shared_ptr<const Graph>&) const { return "a graph"; }
         std::string_view operator()(const std::vector<std::int64_t>&) const { return "a list of integers"; }
         std::string_view operator()(const std::vector<float>&) const { return "a list of floats"; }
         std::string_view operator()(const std::vector<std::string>&) const { return "a list of strings"; }

@@ -22,24 +22,40 @@ struct Graph;
 using ValueId = std::uint32_t;
 constexpr ValueId no_value = std::numeric_limits<ValueId>::max();
 
+// Index into Graph::nodes.
+using NodeIndex = std::uint32_t;
+constexpr NodeIndex no_node = std::numeric_limits<NodeIndex>::max();
+
 // One dimension of a declared shape: fixed, named ("N"), or unknown (no size and no name).
 struct Dimension {
     std::optional<std::int64_t> size;
     std::string name;
 };
 
-// A tensor of the graph as the file declares it.
+// A tensor of the model as the file declares it, whether the graph itself or a body makes it.
 struct Value {
-    std::string name;                              // any bytes; unique in its graph; never empty
-    DataType declared_type = DataType::undefined;  // undefined where the file does not say
+    // Any bytes, never empty, unique in the model. A body's value whose name something else in the file has
+    // too, and every value inside a function, has the labels of the nodes it lies in before its name:
+    // "if_1/then_branch/x".
+    std::string name;
+    // Undefined where neither the file says it nor the operators that lead to it (infer_types).
+    DataType declared_type = DataType::undefined;
     std::optional<std::vector<Dimension>> declared_shape;
     std::optional<Tensor>
         initializer;  // float16, bfloat16 and double data come as float32, see declared_type
-    std::uint32_t producer = std::numeric_limits<std::uint32_t>::max();  // index into Graph::nodes, or none
+    NodeIndex producer = no_node;
 };
 
-using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, std::shared_ptr<const Graph>,
-                                    std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>>;
+using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, std::vector<std::int64_t>,
+                                    std::vector<float>, std::vector<std::string>>;
+
+// Nodes that another node runs: a branch of an If, the body of a Loop or Scan.
+struct Body {
+    std::string attribute;         // of the node it belongs to: "then_branch", "body", ...
+    std::vector<ValueId> inputs;   // what its node gives it
+    std::vector<ValueId> outputs;  // its own values, or any from outside
+    std::vector<NodeIndex> nodes;  // in an order in which every input is made before it is used
+};
 
 struct Node {
     std::string name;    // as in the file, may be empty: use label() for messages
@@ -48,26 +64,32 @@ struct Node {
     std::int64_t opset = 0;         // the version of `domain` the model imports
     std::vector<ValueId> inputs;    // no_value for one left out
     std::vector<ValueId> outputs;   // no_value for one left out
-    std::vector<ValueId> captured;  // values of this graph that the node's subgraphs read
+    std::vector<ValueId> captured;  // what its bodies read from outside, initializers left out
     std::map<std::string, AttributeValue, std::less<>> attributes;
+    std::vector<Body> bodies;
+    NodeIndex owner = no_node;  // the node in whose body this one is
 
     // The attribute as `T`, or `otherwise` where it is not given. Throws Error naming the node where it has
     // another type.
     template <typename T>
     T attribute(std::string_view attribute_name, T otherwise) const;
     bool has_attribute(std::string_view attribute_name) const;
+    // The body of that attribute, or nullptr.
+    const Body* body(std::string_view attribute_name) const;
 };
 
-// A model's graph: a view of the user's file. Nodes are in an order in which every input is made before it is
-// used.
+// A model's graph: a view of the user's file. All values and nodes are in one list each, those of bodies too;
+// calls of the model's own functions are replaced by what they do. Nodes are in an order in which every input
+// is made before it is used, those of a body right before the node it belongs to.
 struct Graph {
     std::string name;
     std::vector<Value> values;
     std::vector<Node> nodes;
     std::vector<ValueId> inputs;  // without those that have an initializer
     std::vector<ValueId> outputs;
-    std::vector<std::pair<ValueId, std::string>>
-        captures;  // a subgraph's values that its outer graph makes, by name
+
+    // The nodes that are in no body, in order.
+    std::vector<NodeIndex> outermost_nodes() const;
 
     // The value of that name, or no_value.
     ValueId find(std::string_view value_name) const;

@@ -15,6 +15,7 @@
 #include "graph/onnx_graph.h"
 #include "graph/onnx_tensor.h"
 #include "graph/onnx_wire.h"
+#include "graph/types.h"
 #include "graph/verify.h"
 
 namespace qcalib {
@@ -41,35 +42,45 @@ onnx::ModelProto parse(const MappedFile& file, const std::filesystem::path& path
     return proto;
 }
 
-std::map<std::string, std::int64_t> read_versions(const onnx::ModelProto& proto,
-                                                  std::vector<std::string>& problems) {
-    if (proto.ir_version() < oldest_ir_version) {
-        problems.push_back(fmt::format("IR version: expected {} or newer, found {}", oldest_ir_version,
-                                       proto.has_ir_version() ? std::to_string(proto.ir_version()) : "none"));
-    }
-    std::map<std::string, std::int64_t> opsets;
-    for (const auto& import : proto.opset_import()) {
+// `owner` begins the problems: "" for the model's own, else a function's.
+template <typename Imports>
+Opsets read_opsets(const Imports& imports, const std::string& owner, std::vector<std::string>& problems) {
+    Opsets opsets;
+    for (const auto& import : imports) {
         const std::string domain(canonical_domain(import.domain()));
         const auto [entry, is_new] = opsets.emplace(domain, import.version());
         if (!is_new && entry->second != import.version()) {
-            problems.push_back(fmt::format("opset of domain '{}': expected one version, found {} and {}",
-                                           domain.empty() ? "ai.onnx" : printable(domain), entry->second,
-                                           import.version()));
+            problems.push_back(fmt::format("{}opset of domain '{}': expected one version, found {} and {}",
+                                           owner, domain.empty() ? "ai.onnx" : printable(domain),
+                                           entry->second, import.version()));
         }
     }
     if (const auto own = opsets.find(""); own != opsets.end() && own->second < oldest_opset) {
-        problems.push_back(fmt::format("opset: expected {} or newer, found {}", oldest_opset, own->second));
+        problems.push_back(
+            fmt::format("{}opset: expected {} or newer, found {}", owner, oldest_opset, own->second));
     }
     return opsets;
 }
 
-void add_function_problems(const OnnxReading& reading, std::vector<std::string>& problems) {
-    for (const auto& [function, calls] : reading.function_calls) {
-        const std::string others =
-            calls.second > 1 ? fmt::format(" and {} more", calls.second - 1) : std::string();
-        problems.push_back(
-            fmt::format("{}{}: expected an operator, found a call of the model's own function '{}'",
-                        calls.first, others, function));
+Opsets read_versions(const onnx::ModelProto& proto, std::vector<std::string>& problems) {
+    if (proto.ir_version() < oldest_ir_version) {
+        problems.push_back(fmt::format("IR version: expected {} or newer, found {}", oldest_ir_version,
+                                       proto.has_ir_version() ? std::to_string(proto.ir_version()) : "none"));
+    }
+    return read_opsets(proto.opset_import(), "", problems);
+}
+
+void read_functions(const onnx::ModelProto& proto, OnnxReading& reading) {
+    for (const auto& function : proto.functions()) {
+        const std::string domain(canonical_domain(function.domain()));
+        const std::string owner = fmt::format(
+            "function '{}': ",
+            printable(domain.empty() ? function.name() : fmt::format("{}:{}", domain, function.name())));
+        FunctionDefinition definition{&function,
+                                      read_opsets(function.opset_import(), owner, reading.problems)};
+        if (!reading.functions.try_emplace({domain, function.name()}, std::move(definition)).second) {
+            reading.problems.push_back(owner + "expected one function of that name, found another");
+        }
     }
 }
 
@@ -119,17 +130,17 @@ Model read_onnx_file(const std::filesystem::path& path) {
     Model model;
     std::vector<std::string> problems;
     model.opsets = read_versions(proto, problems);
-    OnnxReading reading{tensors, model.opsets};
-    for (const auto& function : proto.functions()) {
-        reading.functions.emplace(canonical_domain(function.domain()), function.name());
-    }
-    const auto graph = std::make_shared<const Graph>(OnnxGraphReader(reading).read(proto.graph()));
+    OnnxReading reading{tensors};
+    read_functions(proto, reading);
+    read_graph(proto.graph(), model.opsets, reading);
+    const auto graph = std::make_shared<Graph>(std::move(reading.graph));
+    sort_nodes(*graph);  // verify() tells of cycles
 
     for (const auto& found : {reading.problems, external.problems(), verify(*graph)}) {
         problems.insert(problems.end(), found.begin(), found.end());
     }
-    add_function_problems(reading, problems);
     if (!problems.empty()) refuse(path, problems);
+    infer_types(*graph);
 
     model.path = path.string();
     model.ir_version = proto.ir_version();

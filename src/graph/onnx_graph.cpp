@@ -72,14 +72,60 @@ onnx::AttributeProto::AttributeType kind_of(const onnx::AttributeProto& proto) {
     return onnx::AttributeProto_AttributeType_UNDEFINED;
 }
 
+void count_names(const onnx::GraphProto& graph, std::unordered_map<std::string, std::size_t>& uses) {
+    std::unordered_set<std::string> made;
+    for (const auto& input : graph.input()) made.insert(input.name());
+    for (const auto& initializer : graph.initializer()) made.insert(initializer.name());
+    for (const auto& node : graph.node()) {
+        made.insert(node.output().begin(), node.output().end());
+        for (const auto& attribute : node.attribute()) {
+            if (attribute.has_g()) count_names(attribute.g(), uses);
+        }
+    }
+    for (const std::string& name : made) ++uses[name];
+}
+
+// Fills Node::captured of a node whose inner nodes have theirs.
+void find_captured(const Graph& graph, const std::unordered_set<ValueId>& unresolved, Node& node) {
+    std::unordered_set<ValueId> known;  // made inside, or listed already
+    for (const Body& body : node.bodies) {
+        known.insert(body.inputs.begin(), body.inputs.end());
+        for (const NodeIndex inner : body.nodes) {
+            known.insert(graph.nodes[inner].outputs.begin(), graph.nodes[inner].outputs.end());
+        }
+    }
+    const auto use = [&](ValueId value) {
+        if (value == no_value || graph.values[value].initializer || unresolved.contains(value)) return;
+        if (known.insert(value).second) node.captured.push_back(value);
+    };
+    for (const Body& body : node.bodies) {
+        for (const NodeIndex inner : body.nodes) {
+            const Node& user = graph.nodes[inner];
+            std::for_each(user.inputs.begin(), user.inputs.end(), use);
+            std::for_each(user.captured.begin(), user.captured.end(), use);
+        }
+        std::for_each(body.outputs.begin(), body.outputs.end(), use);
+    }
+}
+
 }  // namespace
 
 std::string_view canonical_domain(std::string_view domain) {
     return domain == "ai.onnx" ? "" : domain;
 }
 
-Graph OnnxGraphReader::read(const onnx::GraphProto& proto) {
-    graph_.name = proto.name();
+void read_graph(const onnx::GraphProto& proto, const Opsets& opsets, OnnxReading& reading) {
+    count_names(proto, reading.name_uses);
+    Graph& graph = reading.graph;
+    graph.name = proto.name();
+    Body outermost = OnnxGraphReader(reading, opsets).read(proto);
+    graph.inputs = std::move(outermost.inputs);
+    graph.outputs = std::move(outermost.outputs);
+    // Nodes of bodies were read before the node they belong to.
+    for (Node& node : graph.nodes) find_captured(graph, reading.unresolved, node);
+}
+
+Body OnnxGraphReader::read(const onnx::GraphProto& proto) {
     add_values(proto);
     for (const auto& info : proto.value_info()) declare(info);
     for (const auto& info : proto.input()) declare(info);
@@ -88,14 +134,13 @@ Graph OnnxGraphReader::read(const onnx::GraphProto& proto) {
     read_inputs(proto);
     for (const auto& node : proto.node()) read_node(node);
     read_outputs(proto);
-    sort_nodes(graph_);  // verify() tells of cycles
-    return std::move(graph_);
+    return std::move(body_);
 }
 
 // All names this graph makes, known before any use is resolved: nodes come in any order.
 void OnnxGraphReader::add_values(const onnx::GraphProto& proto) {
     const auto add_made = [&](const std::string& name) {
-        if (!name.empty() && made_.insert(name).second) add_value(name);
+        if (!name.empty() && made_.insert(name).second) ids_.emplace(name, add_value(name));
     };
     for (const auto& input : proto.input()) add_made(input.name());
     for (const auto& initializer : proto.initializer()) add_made(initializer.name());
@@ -110,10 +155,14 @@ void OnnxGraphReader::read_inputs(const onnx::GraphProto& proto) {
             problem("a graph input has no name");
             continue;
         }
-        const ValueId id = graph_.find(input.name());
-        if (graph_.values[id].initializer) continue;
-        graph_.inputs.push_back(id);
-        if (outer_ == nullptr) check_input_type(input);
+        const ValueId id = ids_.at(input.name());
+        if (!graph().values[id].initializer) {
+            body_.inputs.push_back(id);
+            if (outer_ == nullptr) check_input_type(input);
+        } else if (outer_ != nullptr) {
+            problem("{}: expected an input of a body without an initializer",
+                    named("initializer", input.name()));
+        }
     }
 }
 
@@ -133,15 +182,15 @@ void OnnxGraphReader::read_outputs(const onnx::GraphProto& proto) {
             problem("a graph output has no name");
             continue;
         }
-        graph_.outputs.push_back(use(output.name()));
+        body_.outputs.push_back(use(output.name()));
         declare(output);
     }
 }
 
 void OnnxGraphReader::declare(const onnx::ValueInfoProto& proto) {
-    const ValueId id = graph_.find(proto.name());
-    if (id == no_value || !proto.type().has_tensor_type()) return;
-    Value& value = graph_.values[id];
+    const auto found = ids_.find(proto.name());
+    if (found == ids_.end() || !proto.type().has_tensor_type()) return;
+    Value& value = graph().values[found->second];
     const auto& tensor = proto.type().tensor_type();
     if (value.declared_type == DataType::undefined) {
         value.declared_type = data_type_of_onnx(tensor.elem_type());
@@ -156,7 +205,7 @@ void OnnxGraphReader::read_initializers(const onnx::GraphProto& proto) {
             problem("an initializer has no name");
             continue;
         }
-        Value& value = graph_.values[graph_.find(tensor.name())];
+        Value& value = graph().values[ids_.at(tensor.name())];
         if (value.initializer) problem("initializer '{}' is given twice", printable(tensor.name()));
         // A tensor that cannot be read is a problem of its own and no missing value on top of it.
         value.initializer = read_tensor(tensor, named("initializer", tensor.name())).value_or(Tensor());
@@ -186,37 +235,44 @@ std::optional<Tensor> OnnxGraphReader::read_tensor(const onnx::TensorProto& prot
 
 void OnnxGraphReader::read_node(const onnx::NodeProto& proto) {
     Node node;
-    node.name = proto.name();
+    node.name = in_function_ && !proto.name().empty() ? prefix_ + proto.name() : proto.name();
     node.domain = canonical_domain(proto.domain());
     node.op_type = proto.op_type();
     const auto used = [&](const std::string& name) { return name.empty() ? no_value : use(name); };
     std::transform(proto.input().begin(), proto.input().end(), std::back_inserter(node.inputs), used);
     std::transform(proto.output().begin(), proto.output().end(), std::back_inserter(node.outputs), used);
-    check_operator(node);
-    if (const auto opset = reading_.opsets.find(node.domain); opset != reading_.opsets.end()) {
-        node.opset = opset->second;
+    const auto function = reading_.functions.find({node.domain, node.op_type});
+    if (function != reading_.functions.end()) {
+        if (may_expand(function->second, node)) expand(function->second, proto, node);
+        return;
     }
+    check_operator(node);
+    if (const auto opset = opsets_->find(node.domain); opset != opsets_->end()) node.opset = opset->second;
     for (const auto& attribute : proto.attribute()) {
-        if (node.has_attribute(attribute.name())) {
-            problem("{}: attribute '{}' is given twice", label(graph_, node), printable(attribute.name()));
+        if (node.has_attribute(attribute.name()) || node.body(attribute.name()) != nullptr) {
+            problem("{}: attribute '{}' is given twice", label(graph(), node), printable(attribute.name()));
             continue;
         }
         read_attribute(attribute, node);
     }
-    graph_.nodes.push_back(std::move(node));
+    add_node(std::move(node));
+}
+
+void OnnxGraphReader::add_node(Node node) {
+    const auto index = static_cast<NodeIndex>(graph().nodes.size());
+    for (const Body& body : node.bodies) {
+        for (const NodeIndex inner : body.nodes) graph().nodes[inner].owner = index;
+    }
+    graph().nodes.push_back(std::move(node));
+    body_.nodes.push_back(index);
 }
 
 void OnnxGraphReader::check_operator(const Node& node) {
     if (node.op_type.empty())
-        problem("{}: expected the name of an operator, found none", label(graph_, node));
-    if (reading_.functions.contains({node.domain, node.op_type})) {
-        const std::string function =
-            printable(node.domain.empty() ? node.op_type : fmt::format("{}:{}", node.domain, node.op_type));
-        auto& [first, count] = reading_.function_calls[function];
-        if (count++ == 0) first = where_ + label(graph_, node);
-    } else if (!reading_.opsets.contains(node.domain) &&
-               reading_.reported_domains.insert(node.domain).second) {
-        problem("{}: expected a domain that the model imports an opset of, found '{}'", label(graph_, node),
+        problem("{}: expected the name of an operator, found none", label(graph(), node));
+    if (!opsets_->contains(node.domain) && reading_.reported_domains.insert(node.domain).second) {
+        problem("{}: expected a domain that the {} imports an opset of, found '{}'", label(graph(), node),
+                in_function_ ? "function" : "model",
                 node.domain.empty() ? "ai.onnx" : printable(node.domain));
     }
 }
@@ -226,33 +282,38 @@ void OnnxGraphReader::read_attribute(const onnx::AttributeProto& proto, Node& no
     const std::string& name = proto.name();
     const auto refuse = [&](std::string_view found) {
         problem("{}: attribute '{}': expected a number, string, tensor, graph or list, found {}",
-                label(graph_, node), printable(name), found);
+                label(graph(), node), printable(name), found);
     };
-    if (!proto.ref_attr_name().empty()) return refuse("a reference to a function's attribute");
-    switch (kind_of(proto)) {
+    const onnx::AttributeProto* given = resolve(proto);
+    if (given == nullptr) {
+        if (!in_function_) refuse("a reference to a function's attribute");
+        return;
+    }
+    switch (kind_of(*given)) {
         case Type::FLOAT:
-            node.attributes[name] = proto.f();
+            node.attributes[name] = given->f();
             return;
         case Type::INT:
-            node.attributes[name] = std::int64_t{proto.i()};
+            node.attributes[name] = std::int64_t{given->i()};
             return;
         case Type::STRING:
-            node.attributes[name] = proto.s();
+            node.attributes[name] = given->s();
             return;
         case Type::FLOATS:
-            node.attributes[name] = list_of<float>(proto.floats());
+            node.attributes[name] = list_of<float>(given->floats());
             return;
         case Type::INTS:
-            node.attributes[name] = list_of<std::int64_t>(proto.ints());
+            node.attributes[name] = list_of<std::int64_t>(given->ints());
             return;
         case Type::STRINGS:
-            node.attributes[name] = list_of<std::string>(proto.strings());
+            node.attributes[name] = list_of<std::string>(given->strings());
             return;
         case Type::GRAPH:
-            return read_subgraph(proto, node);
+            if (given != &proto) return refuse("a graph that the function's call gives");
+            return read_body(proto, node);
         case Type::TENSOR:
             if (auto tensor = read_tensor(
-                    proto.t(), fmt::format("{}, attribute '{}'", label(graph_, node), printable(name)))) {
+                    given->t(), fmt::format("{}, attribute '{}'", label(graph(), node), printable(name)))) {
                 node.attributes[name] = std::move(*tensor);
             }
             return;
@@ -272,43 +333,55 @@ void OnnxGraphReader::read_attribute(const onnx::AttributeProto& proto, Node& no
     refuse("none of them");
 }
 
-void OnnxGraphReader::read_subgraph(const onnx::AttributeProto& proto, Node& node) {
+void OnnxGraphReader::read_body(const onnx::AttributeProto& proto, Node& node) {
     OnnxGraphReader inner(reading_, this,
-                          fmt::format("{}{}, {}: ", where_, label(graph_, node), printable(proto.name())));
-    auto subgraph = std::make_shared<const Graph>(inner.read(proto.g()));
-    for (const auto& [id, name] : subgraph->captures) {
-        const ValueId captured = use(name);
-        if (std::find(node.captured.begin(), node.captured.end(), captured) == node.captured.end()) {
-            node.captured.push_back(captured);
-        }
-    }
-    node.attributes[proto.name()] = std::move(subgraph);
+                          fmt::format("{}{}, {}: ", where_, label(graph(), node), printable(proto.name())),
+                          fmt::format("{}{}/", prefix_in(node), proto.name()));
+    Body body = inner.read(proto.g());
+    body.attribute = proto.name();
+    node.bodies.push_back(std::move(body));
 }
 
 ValueId OnnxGraphReader::add_value(const std::string& name) {
-    const auto id = static_cast<ValueId>(graph_.values.size());
-    graph_.values.emplace_back().name = name;
-    graph_.index.emplace(name, id);
+    const auto id = static_cast<ValueId>(graph().values.size());
+    std::string unique = unique_name(name);
+    graph().index.emplace(unique, id);
+    graph().values.emplace_back().name = std::move(unique);
     return id;
+}
+
+std::string OnnxGraphReader::unique_name(const std::string& name) const {
+    const auto uses = reading_.name_uses.find(name);
+    const bool shared = outer_ != nullptr && uses != reading_.name_uses.end() && uses->second > 1;
+    const std::string wanted = shared || in_function_ ? prefix_ + name : name;
+    std::string unique = wanted;
+    for (std::size_t i = 2; graph().index.contains(unique); ++i) unique = fmt::format("{}#{}", wanted, i);
+    return unique;
 }
 
 ValueId OnnxGraphReader::use(const std::string& name) {
-    const ValueId known = graph_.find(name);
-    if (known != no_value) return known;
+    if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+    if (const std::optional<ValueId> outside = find_outside(name)) return *outside;
     const ValueId id = add_value(name);
-    if (const Value* outside = find_outside(name)) {
-        graph_.values[id].declared_type = outside->declared_type;
-        graph_.values[id].declared_shape = outside->declared_shape;
-        graph_.captures.emplace_back(id, name);
-    }
+    ids_.emplace(name, id);
+    reading_.unresolved.insert(id);
     return id;
 }
 
-const Value* OnnxGraphReader::find_outside(const std::string& name) const {
-    for (const OnnxGraphReader* reader = outer_; reader != nullptr; reader = reader->outer_) {
-        if (reader->made_.contains(name)) return &reader->graph_.values[reader->graph_.find(name)];
+std::optional<ValueId> OnnxGraphReader::find_outside(const std::string& name) const {
+    for (const OnnxGraphReader* reader = this; !reader->sealed_ && reader->outer_ != nullptr;) {
+        reader = reader->outer_;
+        if (reader->made_.contains(name)) return reader->ids_.at(name);
     }
-    return nullptr;
+    return std::nullopt;
+}
+
+std::string OnnxGraphReader::prefix_in(const Node& node) const {
+    // In a function, the node's name has the prefix already; so has a value's name that needs it.
+    if (!node.name.empty()) return (in_function_ ? "" : prefix_) + node.name + "/";
+    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                   [](ValueId output) { return output != no_value; });
+    return (made == node.outputs.end() ? prefix_ + node.op_type : graph().values[*made].name) + "/";
 }
 
 }  // namespace qcalib

@@ -48,6 +48,7 @@ std::optional<Message> message_in(Message message, std::uint32_t field) {
         Row{Message::training, 1, Message::graph},
         Row{Message::training, 2, Message::graph},
         Row{Message::function, 7, Message::node},
+        Row{Message::function, 11, Message::attribute},
         Row{Message::graph, 1, Message::node},
         Row{Message::graph, 5, Message::tensor},
         Row{Message::graph, 15, Message::sparse_tensor},

@@ -25,6 +25,20 @@ Tensor with_shape_of(const Tensor& source, const TensorDescriptor& descriptor) {
     return result;
 }
 
+std::vector<Tensor> run_with(const NodeContext& context, const Kernel& kernel, const Prepared& prepared,
+                             std::span<const TensorView> inputs, Workspace& workspace) {
+    if (prepared.data_dependent) return kernel.make_outputs(inputs, workspace);
+    std::vector<Tensor> outputs;
+    std::vector<MutableTensorView> views;
+    for (const TensorDescriptor& descriptor : prepared.outputs) outputs.emplace_back(descriptor);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const bool wanted = context.node.outputs[i] != no_value;
+        views.push_back(wanted ? outputs[i].mutable_view() : MutableTensorView{});
+    }
+    kernel.run(inputs, views, workspace);
+    return outputs;
+}
+
 std::vector<Tensor> run_now(const NodeContext& context, const Kernel& kernel, const Prepared& prepared) {
     std::vector<Tensor> kept;
     kept.reserve(context.input_count());
@@ -37,31 +51,19 @@ std::vector<Tensor> run_now(const NodeContext& context, const Kernel& kernel, co
         kept.push_back(with_aligned_elements(*input.constant));
         inputs.push_back(kept.back().view());
     }
-    std::vector<Tensor> outputs;
-    std::vector<MutableTensorView> views;
-    for (const TensorDescriptor& descriptor : prepared.outputs) outputs.emplace_back(descriptor);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const bool wanted = context.node.outputs[i] != no_value;
-        views.push_back(wanted ? outputs[i].mutable_view() : MutableTensorView{});
-    }
     const HugeBuffer scratch(prepared.scratch_bytes);
     const std::unique_ptr<KernelState> state = kernel.make_state();
-    Workspace workspace{{scratch.data(), prepared.scratch_bytes}, state.get()};
+    Workspace workspace{{scratch.data(), prepared.scratch_bytes}, state.get(), 0};
     try {
-        kernel.run(inputs, views, workspace);
+        return run_with(context, kernel, prepared, inputs, workspace);
     } catch (const Error& error) {
         context.refuse(error.what());
     }
-    return outputs;
 }
 
 Tensor in_row_major(const Tensor& tensor) {
     if (tensor.descriptor().order == MemoryOrder::row_major) return tensor;
-    TensorDescriptor descriptor = tensor.descriptor();
-    descriptor.order = MemoryOrder::row_major;
-    Tensor reordered(descriptor);
-    copy_to_order(tensor.view(), reordered.mutable_view());
-    return reordered;
+    return row_major_copy(tensor.view());
 }
 
 }  // namespace
@@ -80,6 +82,14 @@ std::vector<Tensor> fold_node(const NodeContext& context, Kernel& kernel) {
         outputs[i] = rounded_to(prepared.rounding[i], std::move(outputs[i]));
     }
     return outputs;
+}
+
+Tensor row_major_copy(TensorView view) {
+    TensorDescriptor descriptor = *view.descriptor;
+    descriptor.order = MemoryOrder::row_major;
+    Tensor copy(descriptor);
+    copy_to_order(view, copy.mutable_view());
+    return copy;
 }
 
 Tensor rounded_to(DataType half_type, Tensor tensor) {

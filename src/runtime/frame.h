@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/plan.h"
+#include "runtime/plan_runner.h"
 
 namespace qcalib {
 
@@ -14,28 +15,16 @@ namespace qcalib {
 class Frame {
   public:
     // Runs one sample: copies the inputs in, runs the steps in order, calls the taps. Sets the denormal and
-    // single-thread guards itself. After the first run of a plan, further runs of it allocate nothing. Errors
-    // name the node and its output.
+    // single-thread guards itself. After the first run of a plan, further runs of it allocate nothing, unless
+    // shapes depend on data. Errors name the node and its output. The plan's Program must still live.
     void run(const std::shared_ptr<const Plan>& plan, std::span<const Tensor> inputs, std::uint64_t sample);
 
+    // Adds the time of each step of the runs to come to `profile`, which must outlive them; nullptr: no more.
+    void record(Profile* profile) { runner_.record(profile); }
+
   private:
-    struct BoundStep {
-        std::vector<TensorView> inputs;
-        std::vector<MutableTensorView> outputs;
-        std::unique_ptr<KernelState> state;
-        Workspace workspace;
-    };
-
-    void bind(const std::shared_ptr<const Plan>& plan);
-    std::byte* address(const PlanTensor& tensor) const;
-    void copy_inputs(std::span<const Tensor> inputs) const;
-    void execute(std::size_t step);
-    void observe(std::span<const Observation> observations, std::uint64_t sample) const;
-
-    std::shared_ptr<const Plan> plan_;
-    HugeBuffer arena_;
-    HugeBuffer scratch_;
-    std::vector<BoundStep> bound_;
+    PlanRunner runner_;
+    std::vector<TensorView> views_;
 };
 
 }  // namespace qcalib

@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -44,6 +45,12 @@ void NodeContext::refuse(std::string_view message) const {
 
 std::vector<MemoryOrder> Kernel::input_orders(const NodeContext& context) const {
     return all_row_major(context);
+}
+
+std::vector<Tensor> Kernel::make_outputs(std::span<const TensorView> /*inputs*/,
+                                         Workspace& /*workspace*/) const {
+    assert(false);  // only kernels that say data_dependent are asked
+    return {};
 }
 
 std::vector<MemoryOrder> all_row_major(const NodeContext& context) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,12 +24,15 @@ struct InputInfo {
     bool present() const { return descriptor.type != DataType::undefined; }
 };
 
+class BodyPlanner;
+
 // What a kernel is prepared from.
 struct NodeContext {
     const Graph& graph;
     const Node& node;
-    std::span<const InputInfo> inputs;
+    std::span<const InputInfo> inputs;  // the node's, then what its bodies capture
     WeightCache& weights;  // where reordered and packed weights are kept and shared between plans and workers
+    const BodyPlanner* bodies = nullptr;  // plans the node's bodies (runtime/body.h)
 
     std::size_t input_count() const { return inputs.size(); }
     bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].present(); }
@@ -50,7 +54,9 @@ struct Prepared {
     std::vector<std::size_t> in_place;      // inputs that output 0 may overwrite (same bytes), best first
     std::vector<std::size_t> packed;        // constant inputs that run() does not read: prepare() took a copy
     std::vector<Tensor> known_outputs;  // all output values, where shapes alone decide them: nothing is run
-    std::vector<DataType> rounding;     // per output, or empty: float16 or bfloat16 where the operator makes
+    bool data_dependent = false;  // the outputs' shapes come out of the run: make_outputs() instead of run()
+    std::vector<std::size_t> needs_values;  // inputs whose values must be known first: nothing else is said
+    std::vector<DataType> rounding;  // per output, or empty: float16 or bfloat16 where the operator makes
                                      // that type (a Cast); the kernel writes float32 and the plan rounds it
 };
 
@@ -63,6 +69,7 @@ class KernelState {
 struct Workspace {
     std::span<std::byte> scratch;  // at least Prepared::scratch_bytes
     KernelState* state = nullptr;  // what make_state() answered
+    std::uint64_t sample = 0;      // the sample in work
 };
 
 // One operator of one node for one plan. prepare() does all that costs; run() allocates nothing, locks
@@ -83,6 +90,9 @@ class Kernel {
     // aligned to their elements.
     virtual void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                      Workspace& workspace) const = 0;
+
+    // One tensor per output of the node, where Prepared::data_dependent says so. May allocate.
+    virtual std::vector<Tensor> make_outputs(std::span<const TensorView> inputs, Workspace& workspace) const;
 };
 
 // Answers for Kernel::input_orders().

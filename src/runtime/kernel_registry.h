@@ -21,6 +21,11 @@ struct OperatorEntry {
     bool needs_shapes_only = false;  // its outputs depend on the shapes of its inputs alone (Shape, Size)
     std::unique_ptr<Kernel> (*make)() = nullptr;            // the fast kernel (float32)
     std::unique_ptr<Kernel> (*make_reference)() = nullptr;  // the plain one beside it (float32 and float64)
+    // Inputs whose values make the plan better where they are known (a condition, a trip count): integer
+    // graph inputs of a few elements that lead to them are part of the signature.
+    std::vector<std::size_t> useful_values = {};
+    // The body that stands for the node where what is known of its inputs decides it (an If), else nullptr.
+    const Body* (*taken_body)(const Node& node, std::span<const InputInfo> inputs) = nullptr;
 };
 
 template <typename K>

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "runtime/activation.h"
 #include "runtime/isa.h"
 #include "runtime/kernel.h"
 #include "runtime/kernels/window.h"
@@ -66,6 +68,7 @@ struct ConvolutionShape {
     std::int64_t groups = 1;
     bool bias = false;
     bool transposed = false;
+    std::vector<Activation> activations;  // done to the output, in this order
 };
 
 // A product of matrices: [batch..., M, K] by [batch..., K, N] gives [batch..., M, N]; all of one rank; a

@@ -42,6 +42,47 @@ MemoryDescriptor weights_in_memory(const ConvolutionShape& shape) {
     return strided(dims, strides);
 }
 
+void append(dnnl::post_ops& after, dnnl::algorithm algorithm, float a, float b) {
+#if DNNL_VERSION_MAJOR >= 3
+    after.append_eltwise(algorithm, a, b);
+#else
+    after.append_eltwise(1.0F, algorithm, a, b);
+#endif
+}
+
+dnnl::primitive_attr attributes_of(const ConvolutionShape& shape) {
+    dnnl::post_ops after;
+    for (const Activation& activation : shape.activations) {
+        switch (activation.kind) {
+            case Activation::Kind::leaky_relu:
+                append(after, dnnl::algorithm::eltwise_relu, activation.a, 0);
+                break;
+            case Activation::Kind::clip:
+                append(after, dnnl::algorithm::eltwise_clip, activation.a, activation.b);
+                break;
+            case Activation::Kind::sigmoid:
+                append(after, dnnl::algorithm::eltwise_logistic, 0, 0);
+                break;
+            case Activation::Kind::silu:
+                append(after, dnnl::algorithm::eltwise_swish, 1, 0);
+                break;
+            case Activation::Kind::hard_swish:
+#if DNNL_VERSION_MAJOR >= 3
+                append(after, dnnl::algorithm::eltwise_hardswish, 1.0F / 6, 0.5F);
+#else
+                append(after, dnnl::algorithm::eltwise_hardswish, 0, 0);
+#endif
+                break;
+            case Activation::Kind::linear:
+                append(after, dnnl::algorithm::eltwise_linear, activation.a, activation.b);
+                break;
+        }
+    }
+    dnnl::primitive_attr attributes = user_scratchpad();
+    attributes.set_post_ops(after);
+    return attributes;
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 template <typename Operation>
 typename Operation::primitive_desc choose(dnnl::algorithm algorithm, const ConvolutionShape& shape,
@@ -60,7 +101,7 @@ typename Operation::primitive_desc choose(dnnl::algorithm algorithm, const Convo
             spatial(window.dilation, rank, 1),
             spatial(window.pad_begin, rank),
             spatial(window.pad_end, rank),
-            user_scratchpad(),
+            attributes_of(shape),
             true};
 }
 #else
@@ -74,7 +115,7 @@ typename Operation::primitive_desc choose(dnnl::algorithm algorithm, const Convo
                                              plain(shape.input), weights, bias, plain(shape.output),
                                              spatial(window.stride, rank), spatial(window.dilation, rank, 1),
                                              spatial(window.pad_begin, rank), spatial(window.pad_end, rank));
-    return {operation, user_scratchpad(), engine, true};
+    return {operation, attributes_of(shape), engine, true};
 }
 #endif
 

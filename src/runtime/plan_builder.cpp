@@ -11,7 +11,7 @@ namespace qcalib {
 
 namespace {
 
-std::size_t index_of(MemoryOrder order) {
+NodeIndex index_of(MemoryOrder order) {
     return static_cast<std::size_t>(order);
 }
 
@@ -21,13 +21,43 @@ bool is_half(DataType type) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(Program& program, std::span<const Tensor> inputs)
+std::vector<ValueId> operands_of(const Node& node) {
+    std::vector<ValueId> operands = node.inputs;
+    operands.insert(operands.end(), node.captured.begin(), node.captured.end());
+    return operands;
+}
+
+PlanBuilder::PlanBuilder(const Program& program, PlanTask task, std::span<const InputInfo> inputs)
     : program_(program),
       graph_(program.graph()),
+      task_(std::move(task)),
       plan_(std::make_unique<Plan>()),
       values_(graph_.values.size()) {
     plan_->graph_ = program_.graph_;
     plan_->taps_ = program_.taps_;
+    take_constants();
+    for (const WorkItem& item : task_.work) count_uses(item, 1);
+    for (const ValueId output : task_.outputs) ++values_[output].uses;
+    add_outer_values();
+    add_inputs(inputs);
+}
+
+std::unique_ptr<Plan> PlanBuilder::build() {
+    while (!task_.work.empty() && !plan_->continues()) {
+        const WorkItem item = task_.work.back();
+        task_.work.pop_back();
+        if (item.leave != nullptr) {
+            leave_body(item.node, *item.leave);
+        } else if (!program_.folded_[item.node]) {
+            add_node(item.node);
+        }
+    }
+    if (!plan_->continues()) add_body_outputs();
+    finish_layout();
+    return std::move(plan_);
+}
+
+void PlanBuilder::take_constants() {
     for (const auto& [value, tensor] : program_.constants_) {
         const DataType declared = graph_.values[value].declared_type;
         values_[value] = {tensor.descriptor(),
@@ -37,55 +67,72 @@ PlanBuilder::PlanBuilder(Program& program, std::span<const Tensor> inputs)
                           {-1, -1},
                           0};
     }
-    count_uses();
-    add_graph_inputs(inputs);
 }
 
-std::unique_ptr<Plan> PlanBuilder::build() {
-    for (std::size_t index = 0; index < graph_.nodes.size(); ++index) {
-        if (!program_.folded_[index]) add_node(index);
+// Adds `change` (1, or its negative) to the uses of what the item needs.
+void PlanBuilder::count_uses(const WorkItem& item, std::uint32_t change) {
+    if (item.leave != nullptr) {
+        for (const ValueId output : item.leave->outputs) values_[output].uses += change;
+        return;
     }
-    finish_layout();
-    return std::move(plan_);
-}
-
-void PlanBuilder::count_uses() {
-    for (std::size_t index = 0; index < graph_.nodes.size(); ++index) {
-        if (program_.folded_[index]) continue;
-        for (const ValueId input : graph_.nodes[index].inputs) {
-            if (input != no_value) ++values_[input].uses;
-        }
-        for (const ValueId captured : graph_.nodes[index].captured) ++values_[captured].uses;
+    if (program_.folded_[item.node]) return;
+    for (const ValueId operand : operands_of(graph_.nodes[item.node])) {
+        if (operand != no_value) values_[operand].uses += change;
     }
 }
 
-void PlanBuilder::add_graph_inputs(std::span<const Tensor> inputs) {
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
-        const ValueId value = graph_.inputs[i];
-        TensorDescriptor descriptor = inputs[i].descriptor();
-        if (program_.options_.float64 && descriptor.type == DataType::float32)
-            descriptor.type = DataType::float64;
-        if (program_.options_.channels_last_inputs && descriptor.rank() >= 3 && descriptor.rank() <= 5) {
-            descriptor.order = MemoryOrder::channels_last;
-        }
-        const DataType declared = graph_.values[value].declared_type;
-        const std::int32_t tensor = new_tensor(descriptor, value);
-        define(value, tensor, declared);
-        plan_->inputs_.push_back({tensor, is_half(declared) ? declared : DataType::undefined});
-        observe(value, tensor, plan_->observed_inputs_);
-        const auto& signature = program_.signature_inputs_;
-        const bool known = std::find(signature.begin(), signature.end(), i) != signature.end();
-        if (known && program_.rights_[value] != TapRight::write) {
-            plan_->kept_.push_back(inputs[i]);
-            known_.push_back(std::make_unique<Tensor>(inputs[i]));
-            values_[value].constant = known_.back().get();
+void PlanBuilder::add_outer_values() {
+    for (std::size_t i = 0; i < task_.around.size(); ++i) {
+        const OuterValue& outer = task_.around[i];
+        ValueState& state = values_[outer.value];
+        if (state.weight) continue;
+        if (outer.constant) {
+            known_.push_back(std::make_unique<Tensor>(*outer.constant));
+            plan_->kept_.push_back(*outer.constant);
+            state.constant = known_.back().get();
+            state.weight = outer.weight;
+            state.descriptor = state.constant->descriptor();
+            state.declared = outer.declared;
+        } else {
+            define(outer.value, fixed_tensor(outer.descriptor, {0, nullptr, static_cast<std::int32_t>(i)}),
+                   outer.declared);
         }
     }
+}
+
+void PlanBuilder::add_inputs(std::span<const InputInfo> inputs) {
+    assert(inputs.size() == task_.inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) add_input(i, inputs[i]);
+}
+
+void PlanBuilder::add_input(std::size_t i, const InputInfo& input) {
+    const ValueId value = task_.inputs[i];
+    const DataType declared = graph_.values[value].declared_type;
+    if (input.constant && (task_.inputs_are_values || program_.rights_[value] != TapRight::write)) {
+        known_.push_back(std::make_unique<Tensor>(*input.constant));
+        plan_->kept_.push_back(*input.constant);
+        values_[value].constant = known_.back().get();
+    }
+    if (task_.inputs_are_values) {
+        values_[value].descriptor = input.descriptor;
+        values_[value].declared = is_half(declared) ? declared : DataType::undefined;
+        plan_->inputs_.push_back({});
+        return;
+    }
+    TensorDescriptor descriptor = input.descriptor;
+    if (program_.options_.float64 && descriptor.type == DataType::float32) {
+        descriptor.type = DataType::float64;
+    }
+    const std::int32_t tensor = new_tensor(descriptor, value);
+    if (task_.body) pin(tensor);
+    define(value, tensor, declared);
+    plan_->inputs_.push_back({tensor, is_half(declared) ? declared : DataType::undefined});
+    observe(value, tensor, plan_->observed_inputs_);
 }
 
 std::vector<InputInfo> PlanBuilder::describe_inputs(const Node& node) const {
     std::vector<InputInfo> infos;
-    for (const ValueId input : node.inputs) {
+    for (const ValueId input : operands_of(node)) {
         InputInfo& info = infos.emplace_back();
         if (input == no_value) continue;
         const ValueState& state = values_[input];
@@ -99,32 +146,38 @@ std::vector<InputInfo> PlanBuilder::describe_inputs(const Node& node) const {
     return infos;
 }
 
-void PlanBuilder::add_node(std::size_t index) {
+void PlanBuilder::add_node(NodeIndex index) {
     const Node& node = graph_.nodes[index];
-    std::vector<InputInfo> infos = describe_inputs(node);
+    const OperatorEntry& entry = program_.entry(index);
+    const std::vector<InputInfo> infos = describe_inputs(node);
+    const Body* taken = entry.taken_body == nullptr ? nullptr : entry.taken_body(node, infos);
+    if (taken != nullptr) return enter_body(index, *taken);
+    const std::vector<ValueId> unknown = unknown_values(index, entry.value_inputs);
+    if (!unknown.empty()) return end_before(index, unknown);
     std::shared_ptr<Kernel> kernel = program_.make_kernel_of(index);
     const bool all_known = std::all_of(
         infos.begin(), infos.end(), [](const InputInfo& info) { return !info.present() || info.constant; });
-    if (!(all_known && program_.may_fold(node) && fold(index, infos, *kernel))) {
-        add_prepared(index, infos, std::move(kernel));
-    }
-    for (const ValueId input : node.inputs) {
-        if (input != no_value) --values_[input].uses;
-    }
-    for (const ValueId captured : node.captured) --values_[captured].uses;
+    const bool done = (all_known && program_.may_fold(node) && fold(index, infos, *kernel)) ||
+                      add_prepared(index, infos, std::move(kernel));
+    if (done) count_uses({index}, -1U);
+    if (plan_->steps_.empty() || !plan_->steps_.back().data_dependent) return;
+    end_after(index);
 }
 
-bool PlanBuilder::fold(std::size_t index, std::vector<InputInfo>& infos, Kernel& kernel) {
+bool PlanBuilder::fold(NodeIndex index, std::span<const InputInfo> infos, Kernel& kernel) {
+    add_known_outputs(index, fold_node({graph_, graph_.nodes[index], infos, program_.weights_}, kernel));
+    return true;
+}
+
+void PlanBuilder::add_known_outputs(NodeIndex index, std::vector<Tensor> outputs) {
     const Node& node = graph_.nodes[index];
-    std::vector<Tensor> outputs = fold_node({graph_, node, infos, program_.weights_}, kernel);
     Step step;
     step.kind = Step::Kind::show;
-    step.node = static_cast<std::uint32_t>(index);
+    step.node = index;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] != no_value) set_known(node.outputs[i], std::move(outputs[i]), step);
     }
     if (!step.observed.empty()) push(std::move(step));
-    return true;
 }
 
 void PlanBuilder::set_known(ValueId value, Tensor tensor, Step& step) {
@@ -154,55 +207,62 @@ void PlanBuilder::set_known(ValueId value, Tensor tensor, Step& step) {
     push(std::move(copy));
 }
 
-void PlanBuilder::add_prepared(std::size_t index, std::span<const InputInfo> infos,
+// False where values must be known first: the plan ends before the node.
+bool PlanBuilder::add_prepared(NodeIndex index, std::span<const InputInfo> infos,
                                std::shared_ptr<Kernel> kernel) {
     const Node& node = graph_.nodes[index];
     std::vector<InputInfo> ordered(infos.begin(), infos.end());
-    NodeContext context{graph_, node, ordered, program_.weights_};
-    std::vector<MemoryOrder> orders =
-        program_.options_.row_major_only ? all_row_major(context) : kernel->input_orders(context);
+    const NodeContext context{graph_, node, ordered, program_.weights_, this};
+    const std::vector<MemoryOrder> orders = program_.options_.row_major_only && node.bodies.empty()
+                                                ? all_row_major(context)
+                                                : kernel->input_orders(context);
     assert(orders.size() == infos.size());
     for (std::size_t i = 0; i < ordered.size(); ++i) ordered[i].descriptor.order = orders[i];
-    const Prepared prepared = kernel->prepare(context);
-    if (!prepared.known_outputs.empty()) {
-        Step step;
-        step.kind = Step::Kind::show;
-        step.node = static_cast<std::uint32_t>(index);
-        for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-            if (node.outputs[i] != no_value) set_known(node.outputs[i], prepared.known_outputs[i], step);
-        }
-        if (!step.observed.empty()) push(std::move(step));
-        return;
+    Prepared prepared = kernel->prepare(context);
+    if (!prepared.needs_values.empty()) {
+        end_before(index, unknown_values(index, prepared.needs_values));
+        return false;
     }
-    assert(prepared.outputs.size() == node.outputs.size());
+    if (!prepared.known_outputs.empty()) {
+        add_known_outputs(index, std::move(prepared.known_outputs));
+        return true;
+    }
+    assert(prepared.data_dependent || prepared.outputs.size() == node.outputs.size());
     if (prepared.view_of) {
-        add_view(index, ordered, prepared);
+        const ValueId source = node.inputs[*prepared.view_of];
+        const std::int32_t from = tensor_for(source, ordered[*prepared.view_of].descriptor, false);
+        const DataType declared =
+            prepared.rounding.empty() ? declared_type_of(node, 0) : prepared.rounding[0];
+        add_view(index, node.outputs[0], source, from, prepared.outputs[0], declared);
     } else {
         add_run(index, ordered, std::move(kernel), prepared);
     }
-    widen_outputs(index);
+    if (!prepared.data_dependent) widen_outputs(index);
+    return true;
 }
 
-void PlanBuilder::add_run(std::size_t index, std::span<const InputInfo> infos, std::shared_ptr<Kernel> kernel,
+void PlanBuilder::add_run(NodeIndex index, std::span<const InputInfo> infos, std::shared_ptr<Kernel> kernel,
                           const Prepared& prepared) {
     const Node& node = graph_.nodes[index];
     Step step;
     step.kind = Step::Kind::run;
-    step.node = static_cast<std::uint32_t>(index);
+    step.node = index;
     step.scratch_bytes = prepared.scratch_bytes;
     plan_->scratch_bytes_ = std::max(plan_->scratch_bytes_, prepared.scratch_bytes);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::vector<ValueId> operands = operands_of(node);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
         const bool packed =
             std::find(prepared.packed.begin(), prepared.packed.end(), i) != prepared.packed.end();
-        step.inputs.push_back(
-            node.inputs[i] == no_value ? -1 : tensor_for(node.inputs[i], infos[i].descriptor, packed));
+        step.inputs.push_back(operands[i] == no_value ? -1
+                                                      : tensor_for(operands[i], infos[i].descriptor, packed));
     }
     step.kernel = std::move(kernel);
-    place_outputs(index, prepared, step);
+    step.data_dependent = prepared.data_dependent;
+    if (!prepared.data_dependent) place_outputs(index, prepared, step);
     push(std::move(step));
 }
 
-void PlanBuilder::place_outputs(std::size_t index, const Prepared& prepared, Step& step) {
+void PlanBuilder::place_outputs(NodeIndex index, const Prepared& prepared, Step& step) {
     const Node& node = graph_.nodes[index];
     const std::int32_t overwritten = buffer_to_overwrite(node, prepared, step);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -250,15 +310,10 @@ std::int32_t PlanBuilder::buffer_to_overwrite(const Node& node, const Prepared& 
     return -1;
 }
 
-void PlanBuilder::add_view(std::size_t index, std::span<const InputInfo> infos, const Prepared& prepared) {
-    const Node& node = graph_.nodes[index];
-    const ValueId value = node.outputs[0];
-    const ValueId source = node.inputs[*prepared.view_of];
-    const std::int32_t from = tensor_for(source, infos[*prepared.view_of].descriptor, false);
-    const DataType declared = prepared.rounding.empty() ? declared_type_of(node, 0) : prepared.rounding[0];
-    const TensorDescriptor& descriptor = prepared.outputs[0];
+void PlanBuilder::add_view(NodeIndex index, ValueId value, ValueId source, std::int32_t from,
+                           const TensorDescriptor& descriptor, DataType declared) {
     Step step;
-    step.node = static_cast<std::uint32_t>(index);
+    step.node = index;
     const bool source_stays = program_.rights_[source] == TapRight::write && values_[source].uses > 1;
     if (program_.rights_[value] == TapRight::write || source_stays) {
         step.kind = Step::Kind::copy;
@@ -274,13 +329,13 @@ void PlanBuilder::add_view(std::size_t index, std::span<const InputInfo> infos, 
 }
 
 // In a program that computes in double, a kernel that makes float32 (a Cast) has its output widened.
-void PlanBuilder::widen_outputs(std::size_t index) {
+void PlanBuilder::widen_outputs(NodeIndex index) {
     if (!program_.options_.float64) return;
     for (const ValueId value : graph_.nodes[index].outputs) {
         if (value == no_value || values_[value].descriptor.type != DataType::float32) continue;
         Step step;
         step.kind = Step::Kind::widen;
-        step.node = static_cast<std::uint32_t>(index);
+        step.node = index;
         step.inputs = {values_[value].tensors[index_of(values_[value].descriptor.order)]};
         TensorDescriptor descriptor = values_[value].descriptor;
         descriptor.type = DataType::float64;
@@ -338,9 +393,7 @@ std::int32_t PlanBuilder::constant_tensor(ValueState& state, const TensorDescrip
     const bool ordered = wanted.order == MemoryOrder::row_major || same_in_both_orders(constant.shape());
     const std::byte* fixed = constant.data();
     if (!packed && (!aligned || !ordered)) fixed = copied_constant(state, wanted.order);
-    plan_->tensors_.push_back({wanted, {0, fixed}});
-    buffer_of_tensor_.push_back(-1);
-    return static_cast<std::int32_t>(plan_->tensors_.size()) - 1;
+    return fixed_tensor(wanted, {0, fixed, -1});
 }
 
 // A copy of a known value in that order: shared between plans where it is a weight, else the plan's own.
@@ -377,9 +430,16 @@ std::int32_t PlanBuilder::reordered_tensor(ValueId value, const TensorDescriptor
 
 std::int32_t PlanBuilder::new_tensor(const TensorDescriptor& descriptor, ValueId value) {
     const std::size_t now = plan_->steps_.size();
-    buffers_.push_back({{descriptor.bytes(), now, now}, {value}});
+    buffers_.push_back({{descriptor.bytes(), now, now}, {value}, false});
     plan_->tensors_.push_back({descriptor, {}});
     buffer_of_tensor_.push_back(static_cast<std::int32_t>(buffers_.size()) - 1);
+    return static_cast<std::int32_t>(plan_->tensors_.size()) - 1;
+}
+
+// A tensor in memory that is not the arena's.
+std::int32_t PlanBuilder::fixed_tensor(const TensorDescriptor& descriptor, Placement placement) {
+    plan_->tensors_.push_back({descriptor, placement});
+    buffer_of_tensor_.push_back(-1);
     return static_cast<std::int32_t>(plan_->tensors_.size()) - 1;
 }
 
@@ -407,7 +467,10 @@ void PlanBuilder::push(Step step) {
 
 void PlanBuilder::finish_layout() {
     std::vector<BufferLife> lives;
-    for (const Buffer& buffer : buffers_) lives.push_back(buffer.life);
+    for (const Buffer& buffer : buffers_) {
+        lives.push_back(buffer.life);
+        if (buffer.pinned) lives.back().last = plan_->steps_.size();
+    }
     const BufferLayout layout = lay_out(lives);
     for (std::size_t i = 0; i < plan_->tensors_.size(); ++i) {
         if (buffer_of_tensor_[i] >= 0)

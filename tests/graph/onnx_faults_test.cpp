@@ -176,16 +176,6 @@ TEST_CASE("attributes that are no number, string, tensor, graph or list are refu
           "to a function's attribute");
 }
 
-TEST_CASE("calls of a model's own functions are refused, each function once") {
-    OnnxModel model = relu_model();
-    model.opsets.emplace_back("local", 1);
-    model.functions.push_back({"F", "local", {"a"}, {"b"}, {{"Relu", {"a"}, {"b"}}}});
-    model.graph.node("F", {"x"}, {"u"}, {}, "f1", "local").node("F", {"u"}, {"v"}, {}, "f2", "local");
-    CHECK(
-        error_of(model) ==
-        "local:F 'f1' and 1 more: expected an operator, found a call of the model's own function 'local:F'");
-}
-
 TEST_CASE("graphs nested without end are refused") {
     OnnxGraph graph;
     graph.output("x");

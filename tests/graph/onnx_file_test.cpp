@@ -154,7 +154,7 @@ TEST_CASE("a node knows the version of the domain it comes from") {
     CHECK(graph.nodes[2].opset == 11);
 }
 
-TEST_CASE("a subgraph's outer values are captured through every graph in between") {
+TEST_CASE("what a body reads from outside is captured by every node around it") {
     OnnxGraph innermost;
     innermost.node("Add", {"x", "m"}, {"sum"}).output("sum");
     OnnxGraph middle;
@@ -163,7 +163,7 @@ TEST_CASE("a subgraph's outer values are captured through every graph in between
         .output("r")
         .output("m");
     OnnxModel model;
-    // The If comes before the maker of 't', which only its subgraphs read.
+    // The If comes before the maker of 't', which only its bodies read.
     model.graph.input("x", {1}).input("c", {}, DataType::boolean);
     model.graph.node("If", {"c"}, {"y", "q"}, {{"then_branch", middle}}, "if").node("Exp", {"x"}, {"t"});
     model.graph.output("y");
@@ -171,32 +171,28 @@ TEST_CASE("a subgraph's outer values are captured through every graph in between
     const auto loaded = load(model);
     const Graph& graph = *loaded.graph;
 
-    const Node& outer_if = graph.nodes[1];
+    std::vector<std::string> operators;
+    for (const Node& node : graph.nodes) operators.push_back(node.op_type);
+    CHECK(operators == std::vector<std::string>{"Exp", "Relu", "Add", "If", "If"});
+    CHECK(graph.outermost_nodes() == std::vector<NodeIndex>{0, 4});
+    const Node& outer_if = graph.nodes[4];
+    const Node& inner_if = graph.nodes[3];
     CHECK(outer_if.name == "if");
-    std::vector<std::string> captured;
-    for (const ValueId id : outer_if.captured) captured.push_back(graph.values[id].name);
-    CHECK(captured == std::vector<std::string>{"t", "c", "x"});
-
-    const Graph& then_graph = *outer_if.attribute<std::shared_ptr<const Graph>>("then_branch", nullptr);
-    std::vector<std::string> names;
-    for (const auto& [id, name] : then_graph.captures) {
-        names.push_back(name);
-        CHECK(then_graph.values[id].name == name);
-    }
-    CHECK(names == std::vector<std::string>{"t", "c", "x"});
-    CHECK(value(then_graph, "t").declared_type == DataType::float16);
-    CHECK(to_string(value(then_graph, "t").declared_shape) == "[5]");
-
-    const Node& inner_if = then_graph.nodes[1];
-    CHECK(inner_if.captured == std::vector<ValueId>{then_graph.find("x"), then_graph.find("m")});
-    const Graph& inner_graph = *inner_if.attribute<std::shared_ptr<const Graph>>("then_branch", nullptr);
-    REQUIRE(inner_graph.captures.size() == 2);
-    CHECK(inner_graph.captures[0].second == "x");
-    CHECK(inner_graph.captures[1].second == "m");
-    CHECK(graph.captures.empty());
+    CHECK(outer_if.captured == std::vector<ValueId>{graph.find("t"), graph.find("c"), graph.find("x")});
+    CHECK(inner_if.captured == std::vector<ValueId>{graph.find("x"), graph.find("m")});
+    REQUIRE(outer_if.body("then_branch") != nullptr);
+    CHECK(outer_if.body("else_branch") == nullptr);
+    const Body& body = *outer_if.body("then_branch");
+    CHECK(body.nodes == std::vector<NodeIndex>{1, 3});
+    CHECK(body.inputs.empty());
+    CHECK(body.outputs == std::vector<ValueId>{graph.find("r"), graph.find("m")});
+    CHECK(graph.nodes[2].owner == 3);
+    CHECK(graph.nodes[1].owner == 4);
+    CHECK(graph.nodes[0].owner == no_node);
+    CHECK(value(graph, "sum").producer == 2);
 }
 
-TEST_CASE("a subgraph's own value hides the outer one of the same name") {
+TEST_CASE("a body's own value hides the outer one of the same name") {
     OnnxGraph body;
     body.input("x", {1})
         .initializer("w", {1}, std::vector<float>{3})
@@ -204,17 +200,35 @@ TEST_CASE("a subgraph's own value hides the outer one of the same name") {
         .output("y");
     OnnxModel model;
     model.graph.input("x", {1}).initializer("w", {1}, std::vector<float>{4});
-    model.graph.node("Loop", {"", "", "x"}, {"z"}, {{"body", body}}).output("z");
+    model.graph.node("Loop", {"", "", "x"}, {"z"}, {{"body", body}}, "loop").output("z");
     const auto loaded = load(model);
     const Graph& graph = *loaded.graph;
-    CHECK(graph.nodes[0].captured.empty());
-    const Graph& inner = *graph.nodes[0].attribute<std::shared_ptr<const Graph>>("body", nullptr);
-    CHECK(inner.captures.empty());
-    CHECK(numbers_of(value(inner, "w").initializer->view()) == std::vector<double>{3});
-    CHECK(inner.inputs.size() == 1);
+    const Node& loop = graph.nodes.back();
+    CHECK(loop.captured.empty());
+    CHECK(numbers_of(value(graph, "w").initializer->view()) == std::vector<double>{4});
+    CHECK(numbers_of(value(graph, "loop/body/w").initializer->view()) == std::vector<double>{3});
+    CHECK(loop.body("body")->inputs == std::vector<ValueId>{graph.find("loop/body/x")});
+    CHECK(loop.body("body")->outputs == std::vector<ValueId>{graph.find("y")});
 }
 
-TEST_CASE("a subgraph's output may be a value of the outer graph") {
+TEST_CASE("names that both branches use are told apart by the node and the branch") {
+    OnnxGraph then_branch;
+    then_branch.node("Relu", {"x"}, {"r"}).output("r");
+    OnnxGraph else_branch;
+    else_branch.node("Exp", {"x"}, {"r"}).node("Neg", {"r"}, {"n"}).output("n");
+    OnnxModel model;
+    model.graph.input("x", {1}).input("c", {}, DataType::boolean);
+    model.graph.node("If", {"c"}, {"y"}, {{"then_branch", then_branch}, {"else_branch", else_branch}})
+        .output("y");
+    const auto loaded = load(model);
+    const Graph& graph = *loaded.graph;
+    CHECK(value(graph, "y/then_branch/r").producer != value(graph, "y/else_branch/r").producer);
+    CHECK(graph.find("r") == no_value);
+    CHECK(graph.find("n") != no_value);
+    for (ValueId id = 0; id < graph.values.size(); ++id) CHECK(graph.find(graph.values[id].name) == id);
+}
+
+TEST_CASE("a body's output may be a value of the outer graph") {
     OnnxGraph branch;
     branch.output("x");
     OnnxModel model;
@@ -223,12 +237,47 @@ TEST_CASE("a subgraph's output may be a value of the outer graph") {
     const auto loaded = load(model);
     const Graph& graph = *loaded.graph;
     CHECK(graph.nodes[0].captured == std::vector<ValueId>{graph.find("x")});
+    CHECK(value(graph, "y").declared_type == DataType::float32);
 }
 
-TEST_CASE("a model's own function that nothing calls does not matter") {
-    OnnxModel model = relu_model();
-    model.functions.push_back({"F", "local", {"a"}, {"b"}, {{"Relu", {"a"}, {"b"}}}});
-    CHECK(load(model).graph->nodes.size() == 1);
+TEST_CASE("an initializer from outside is a constant and not captured") {
+    OnnxGraph branch;
+    branch.initializer("own", {1}, std::vector<float>{1}).node("Add", {"w", "own"}, {"r"}).output("r");
+    OnnxModel model;
+    model.graph.input("c", {}, DataType::boolean).initializer("w", {1}, std::vector<float>{4});
+    model.graph.node("If", {"c"}, {"y"}, {{"then_branch", branch}}).output("y");
+    const auto loaded = load(model);
+    CHECK(loaded.graph->nodes.back().captured.empty());
+}
+
+TEST_CASE("types that the file does not say follow from the operators") {
+    OnnxGraph body;
+    body.input("i", {}, DataType::undefined)
+        .input("go", {}, DataType::undefined)
+        .input("s", {}, DataType::undefined);
+    body.node("Identity", {"go"}, {"again"}).node("Add", {"s", "s"}, {"t"}).node("Shape", {"t"}, {"size"});
+    for (const char* name : {"again", "t", "size"}) body.output(name, {}, DataType::undefined);
+    OnnxModel model;
+    model.graph.input("x", {2}, DataType::int32).input("f", {2});
+    model.graph.node("Loop", {"", "", "x"}, {"last", "sizes"}, {{"body", body}});
+    model.graph.node("Greater", {"f", "f"}, {"g"}).node("Where", {"g", "f", "f"}, {"w"});
+    model.graph.node("Cast", {"w"}, {"c"}, {{"to", 6}}).node("MaxPool", {"f"}, {"p", "where"});
+    model.graph.node("Magic", {"f"}, {"m"}, {}, "", "com.example").output("m");
+    model.opsets.emplace_back("com.example", 1);
+    const auto loaded = load(model);
+    const Graph& graph = *loaded.graph;
+    const auto type = [&](std::string_view name) { return value(graph, name).declared_type; };
+    CHECK(type("i") == DataType::int64);
+    CHECK(type("again") == DataType::boolean);
+    CHECK(type("t") == DataType::int32);
+    CHECK(type("last") == DataType::int32);
+    CHECK(type("sizes") == DataType::int64);
+    CHECK(type("g") == DataType::boolean);
+    CHECK(type("w") == DataType::float32);
+    CHECK(type("c") == DataType::int32);
+    CHECK(type("p") == DataType::float32);
+    CHECK(type("where") == DataType::int64);
+    CHECK(type("m") == DataType::float32);  // a graph output of the test's builder
 }
 
 }  // namespace qcalib

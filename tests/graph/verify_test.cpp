@@ -42,16 +42,14 @@ struct GraphBuilder {
         for (const std::string& output : outputs) node.outputs.push_back(value(output));
         return *this;
     }
-    GraphBuilder& capture(const std::string& name) {
-        graph.captures.emplace_back(value(name), name);
-        return *this;
-    }
-    // Gives the last node a subgraph that reads `captured` of this graph.
-    GraphBuilder& body(const GraphBuilder& inner, const std::vector<std::string>& captured) {
-        std::vector<ValueId> ids;
-        for (const std::string& name : captured) ids.push_back(value(name));
-        graph.nodes.back().captured = ids;
-        graph.nodes.back().attributes["body"] = std::make_shared<const Graph>(inner.graph);
+    // Gives the last node a body of one node and says that it reads `captured` from outside.
+    GraphBuilder& body(const std::string& name, const std::vector<std::string>& inputs,
+                       const std::string& output, const std::vector<std::string>& captured) {
+        const auto owner = static_cast<NodeIndex>(graph.nodes.size() - 1);
+        node(name, inputs, {output});
+        graph.nodes.back().owner = owner;
+        graph.nodes[owner].bodies.push_back({"body", {}, {value(output)}, {owner + 1}});
+        for (const std::string& one : captured) graph.nodes[owner].captured.push_back(value(one));
         return *this;
     }
 
@@ -129,14 +127,19 @@ TEST_CASE("each cycle is found with its nodes and not with those behind it") {
     CHECK(builder.names() == before);
 }
 
-TEST_CASE("faults of a subgraph are found with the node and attribute it belongs to") {
-    GraphBuilder inner;
-    inner.capture("x").capture("nowhere").node("i", {"x", "lost"}, {"r"}).output("r");
-    GraphBuilder outer;
-    outer.input("x").node("loop", {}, {"y"}).body(inner, {"x"}).output("y");
-    CHECK(verify(outer.graph) ==
-          Names{"Op 'loop', body: 'nowhere' is taken from an outer graph that has no such value",
-                "Op 'loop', body: Op 'i' uses 'lost', which nothing makes"});
+TEST_CASE("faults of a body are found with the node and attribute it belongs to") {
+    GraphBuilder builder;
+    builder.input("x").node("loop", {}, {"y"}).body("i", {"x", "lost"}, "r", {"x", "nowhere"}).output("y");
+    CHECK(verify(builder.graph) == Names{"Op 'loop' uses 'nowhere', which nothing makes",
+                                         "Op 'loop', body: Op 'i' uses 'lost', which nothing makes"});
+}
+
+TEST_CASE("what a body makes is not seen outside") {
+    GraphBuilder builder;
+    builder.input("x").node("loop", {}, {"y"}).body("i", {"x"}, "r", {"x"}).output("y");
+    CHECK(verify(builder.graph).empty());
+    builder.node("user", {"r"}, {"z"}).output("z");
+    CHECK(verify(builder.graph) == Names{"Op 'user' uses 'r', which nothing makes"});
 }
 
 TEST_CASE("sorting puts makers first and otherwise keeps the file's order") {
@@ -158,14 +161,17 @@ TEST_CASE("sorting puts makers first and otherwise keeps the file's order") {
     CHECK(builder.names() == sorted);
 }
 
-TEST_CASE("a node comes after the makers of what its subgraph reads") {
-    GraphBuilder inner;
-    inner.capture("t").node("i", {"t"}, {"r"}).output("r");
-    GraphBuilder outer;
-    outer.input("x").node("loop", {"x"}, {"y"}).body(inner, {"t"}).node("maker", {"x"}, {"t"}).output("y");
-    REQUIRE(sort_nodes(outer.graph));
-    CHECK(outer.names() == Names{"maker", "loop"});
-    CHECK(verify(outer.graph).empty());
+TEST_CASE("a node comes after the makers of what its body reads, and the body's nodes right before it") {
+    GraphBuilder builder;
+    builder.input("x").node("loop", {"x"}, {"y"}).body("i", {"t"}, "r", {"t"}).node("maker", {"x"}, {"t"});
+    builder.output("y");
+    REQUIRE(sort_nodes(builder.graph));
+    CHECK(builder.names() == Names{"maker", "i", "loop"});
+    CHECK(builder.graph.outermost_nodes() == std::vector<NodeIndex>{0, 2});
+    CHECK(builder.graph.nodes[1].owner == 2);
+    CHECK(builder.graph.nodes[2].bodies[0].nodes == std::vector<NodeIndex>{1});
+    CHECK(builder.graph.values[builder.value("r")].producer == 1);
+    CHECK(verify(builder.graph).empty());
 }
 
 TEST_CASE("a graph of many nodes in reverse order is sorted") {

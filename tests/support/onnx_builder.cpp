@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
 #include "support/temporary_folder.h"
@@ -121,18 +122,19 @@ struct AttributeSetter {
     }
 };
 
+void set_attribute(onnx::AttributeProto& proto, const OnnxAttribute& attribute) {
+    proto.set_name(attribute.name);
+    if (!attribute.reference.empty()) proto.set_ref_attr_name(attribute.reference);
+    std::visit(AttributeSetter{proto}, attribute.value);
+}
+
 void set_node(onnx::NodeProto& proto, const OnnxNode& node) {
     proto.set_op_type(node.op_type);
     if (!node.name.empty()) proto.set_name(node.name);
     if (!node.domain.empty()) proto.set_domain(node.domain);
     for (const std::string& input : node.inputs) proto.add_input(input);
     for (const std::string& output : node.outputs) proto.add_output(output);
-    for (const OnnxAttribute& attribute : node.attributes) {
-        auto& target = *proto.add_attribute();
-        target.set_name(attribute.name);
-        if (!attribute.reference.empty()) target.set_ref_attr_name(attribute.reference);
-        std::visit(AttributeSetter{target}, attribute.value);
-    }
+    for (const OnnxAttribute& attribute : node.attributes) set_attribute(*proto.add_attribute(), attribute);
 }
 
 void set_shape(onnx::TensorShapeProto& proto, const OnnxDimensions& dims) {
@@ -318,6 +320,18 @@ std::string OnnxModel::bytes() const {
         for (const std::string& name : function.inputs) target.add_input(name);
         for (const std::string& name : function.outputs) target.add_output(name);
         for (const OnnxNode& node : function.nodes) set_node(*target.add_node(), node);
+        for (const auto& [domain, version] : function.opsets) {
+            auto* entry = target.add_opset_import();
+            entry->set_domain(domain);
+            entry->set_version(version);
+        }
+        for (const OnnxAttribute& attribute : function.defaults) {
+            onnx::AttributeProto encoded;
+            set_attribute(encoded, attribute);
+            constexpr int attribute_proto_field = 11;
+            target.GetReflection()->MutableUnknownFields(&target)->AddLengthDelimited(
+                attribute_proto_field, encoded.SerializeAsString());
+        }
     }
     return proto.SerializeAsString();
 }

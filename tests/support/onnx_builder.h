@@ -144,6 +144,8 @@ struct OnnxFunction {
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
     std::vector<OnnxNode> nodes;
+    std::vector<std::pair<std::string, std::int64_t>> opsets = {{"", 13}, {"local", 1}};
+    std::vector<OnnxAttribute> defaults = {};  // attribute_proto (IR 9)
 };
 
 struct OnnxModel {

@@ -16,10 +16,15 @@ void register_all_kernels(KernelRegistry& registry) {
     register_gather(registry);
     register_gemm(registry);
     register_global_pooling(registry);
+    register_if(registry);
+    register_loop(registry);
     register_matmul(registry);
+    register_non_max_suppression(registry);
+    register_nonzero(registry);
     register_normalization(registry);
     register_pad(registry);
     register_pooling(registry);
+    register_recurrent(registry);
     register_reduce(registry);
     register_reshape(registry);
     register_resize(registry);

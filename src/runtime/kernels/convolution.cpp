@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fusion.h"
 #include "runtime/kernels/all.h"
 #include "runtime/kernels/channel_loops.h"
 #include "runtime/kernels/convolution_loops.h"
@@ -48,6 +49,7 @@ std::vector<MemoryOrder> ConvolutionKernel::input_orders(const NodeContext& cont
 Prepared ConvolutionKernel::prepare(const NodeContext& context) {
     shape_ = read_(context);
     primitive_.reset();
+    left_ = shape_.activations;
     Prepared prepared;
     prepared.outputs = {shape_.output};
     const bool empty = shape_.output.elements() == 0 || shape_.input.elements() == 0;
@@ -56,6 +58,12 @@ Prepared ConvolutionKernel::prepare(const NodeContext& context) {
         onednn::ConvolutionShape without_bias = shape_;
         without_bias.bias = shape_.bias && !shape_.transposed;
         primitive_ = onednn::make_convolution(without_bias, {context.inputs[1], context.weights});
+        if (primitive_ != nullptr) {
+            left_.clear();
+        } else if (!shape_.activations.empty()) {
+            without_bias.activations.clear();
+            primitive_ = onednn::make_convolution(without_bias, {context.inputs[1], context.weights});
+        }
     }
     if (primitive_ == nullptr) {  // one plane of sums
         const Extents extents = spatial_extents(shape_.output.shape);
@@ -106,6 +114,10 @@ onednn::ConvolutionShape read_convolution(const NodeContext& context) {
     apply_auto_pad(read_auto_pad(context), extents, shape.window);
     const Extents output = output_extents(context, shape.window, extents, false);
     shape.output = {input.type, shape_of(input.shape[0], weights[0], output, shape.window.rank), input.order};
+    if (context.node.domain == fused_domain) {
+        shape.activations =
+            parse_activations(context.node.attribute("activations", std::vector<std::string>()));
+    }
     return shape;
 }
 
@@ -128,19 +140,24 @@ void ConvolutionKernel::run(std::span<const TensorView> inputs, std::span<const 
     } else {
         run_loops<float>(shape_, inputs, outputs[0], workspace.scratch);
     }
+    if (!left_.empty()) activate(left_, outputs[0].as<float>());
 }
 
 void register_convolution(KernelRegistry& registry) {
-    registry.add({.domain = "",
-                  .op_type = "Conv",
-                  .since = 1,
-                  .summary = "convolution over 1 to 3 spatial dimensions, with groups, dilations and bias",
-                  .make = []() -> std::unique_ptr<Kernel> {
-                      return std::make_unique<ConvolutionKernel>(read_convolution, true);
-                  },
-                  .make_reference = []() -> std::unique_ptr<Kernel> {
-                      return std::make_unique<ConvolutionKernel>(read_convolution, false);
-                  }});
+    OperatorEntry entry;
+    entry.op_type = "Conv";
+    entry.since = 1;
+    entry.summary = "convolution over 1 to 3 spatial dimensions, with groups, dilations and bias";
+    entry.make = []() -> std::unique_ptr<Kernel> {
+        return std::make_unique<ConvolutionKernel>(read_convolution, true);
+    };
+    entry.make_reference = []() -> std::unique_ptr<Kernel> {
+        return std::make_unique<ConvolutionKernel>(read_convolution, false);
+    };
+    registry.add(entry);
+    entry.domain = fused_domain;
+    entry.summary = "a convolution and the activations behind it, where nobody wants the tensors between";
+    registry.add(std::move(entry));
 }
 
 }  // namespace qcalib

@@ -31,6 +31,7 @@ class ConvolutionKernel : public Kernel {
     bool fast_;
     onednn::ConvolutionShape shape_;
     std::unique_ptr<onednn::Primitive> primitive_;  // none: plain loops
+    std::vector<Activation> left_;                  // that the primitive does not do
 };
 
 // The kernel's extents from the weights' shape; refuses an attribute kernel_shape that says otherwise.
