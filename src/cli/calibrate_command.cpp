@@ -7,8 +7,10 @@
 #include "cli/interrupt.h"
 #include "cli/output_folder.h"
 #include "cli/subcommands.h"
+#include "cli/tensor_options.h"
 #include "engine/calibration.h"
 #include "graph/onnx_file.h"
+#include "report/operator_costs.h"
 #include "report/statistics_summary.h"
 #include "report/table.h"
 #include "runtime/isa.h"
@@ -21,6 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string counted_samples(const CalibrationResult& result) {
+    const std::size_t skipped = result.skipped.size();
+    if (result.sequences == 0) return fmt::format("{} counted, {} skipped", result.samples, skipped);
+    return fmt::format("{} steps of {} sequences counted, {} sequences skipped", result.samples,
+                       result.sequences, skipped);
 }
 
 class CalibrateCommand : public Command {
@@ -37,17 +46,21 @@ class CalibrateCommand : public Command {
     CalibrationOptions calibration_options() const;
     void print_summary(const Console& console, const CalibrationResult& result, const StatisticsFile& file,
                        double load_seconds, double emit_seconds) const;
+    void print_costs(const Console& console, const CalibrationResult& result, double load_seconds,
+                     double emit_seconds) const;
 
     std::string model_;
     std::string output_ = "qcalib-out";
     DataOptions data_;
     EncodingOptions encodings_;
+    TensorOptions tensors_;
     unsigned jobs_ = 0;
     std::string memory_;
     std::string isa_ = "best";
     std::optional<double> mask_below_;
     std::string dump_input_;
     bool reference_kernels_ = false;
+    bool perf_ = false;
     bool strict_ = false;
     std::vector<std::filesystem::path> written_;
 };
@@ -57,6 +70,7 @@ void CalibrateCommand::add_options(CLI::App& app) {
     app.add_option("-o,--output", output_, "Folder for the files written")->capture_default_str();
     data_.add_to(app);
     encodings_.add_to(app, false);
+    tensors_.add_to(app);
     const std::string group = "Run";
     app.add_option("--jobs", jobs_, "Workers, each running whole samples (default: one a core)")
         ->group(group);
@@ -73,6 +87,7 @@ void CalibrateCommand::add_options(CLI::App& app) {
     app.add_flag("--reference-kernels", reference_kernels_,
                  "Use the plain kernels the fast ones are tested against")
         ->group(group);
+    app.add_flag("--perf", perf_, "Print what each operator and each stage of the run cost")->group(group);
     app.add_flag("--strict", strict_,
                  "End at the first sample that cannot be read; remarks make the exit code 1")
         ->group(group);
@@ -97,6 +112,7 @@ CalibrationOptions CalibrateCommand::calibration_options() const {
     options.shards = data_.selection().shards;
     options.jobs = jobs_;
     options.memory = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
+    options.profile = perf_;
     options.strict = strict_;
     options.interrupted = &InterruptHandler::flag();
     return options;
@@ -120,10 +136,12 @@ ExitCode CalibrateCommand::run(Console& console) {
         fail("{}: cannot be run, {} not supported:\n  {}", printable(model_),
              missing.size() == 1 ? "an operator is" : "operators are", join(missing, "\n  "));
     }
-    const std::vector<InputSpec> inputs = data_.inputs(*model.graph);
+    std::vector<InputSpec> inputs = data_.inputs(*model.graph);
+    options.carries = data_.carries(*model.graph, inputs, remarks);
     std::size_t group = 1;
     const SelectedSamples samples = data_.samples(inputs, group, remarks);
     options.settings = data_.canonical_text(group) + (reference_kernels_ ? "\nkernels=reference" : "");
+    tensors_.apply(*model.graph, emissions, assignment, options);
     const SampleReader reader(inputs, data_.preprocessing());
     const double load_seconds = seconds_since(start);
 
@@ -145,7 +163,9 @@ ExitCode CalibrateCommand::run(Console& console) {
     written_ = {statistics};
     for (const Emission& emission : emissions) written_.push_back(emission.file);
     for (const SkippedSample& skipped : result.skipped) remarks.add("skipped: " + skipped.reason);
-    print_summary(console, result, file, load_seconds, seconds_since(emit_start));
+    const double emit_seconds = seconds_since(emit_start);
+    print_summary(console, result, file, load_seconds, emit_seconds);
+    if (perf_) print_costs(console, result, load_seconds, emit_seconds);
     console.remarks(remarks);
     return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
 }
@@ -159,7 +179,7 @@ void CalibrateCommand::print_summary(const Console& console, const CalibrationRe
     table.column("").column("");
     table.row(
         {"tensors", fmt::format("{} activations, {} constants", summary.activations, summary.constants)});
-    table.row({"samples", fmt::format("{} counted, {} skipped", result.samples, result.skipped.size())});
+    table.row({"samples", counted_samples(result)});
     if (!summary.without_data.empty()) table.row({"without data", count_and_names(summary.without_data)});
     table.row({"all zero", count_and_names(summary.all_zero)});
     table.row({"with NaN", count_and_names(summary.with_nan)});
@@ -176,6 +196,35 @@ void CalibrateCommand::print_summary(const Console& console, const CalibrationRe
         table.row({i == 0 ? "written" : "", printable(written_[i].string())});
     }
     console.print(table.text(console.width()));
+}
+
+void CalibrateCommand::print_costs(const Console& console, const CalibrationResult& result,
+                                   double load_seconds, double emit_seconds) const {
+    const double samples = std::max<double>(1, static_cast<double>(result.samples));
+    const StageSeconds& seconds = result.seconds;
+    const CountedElements& elements = result.elements;
+    const std::vector<CostRow> stages{
+        {"load the model", 1, load_seconds},
+        {"prepare the first plan", 1, seconds.prepare},
+        {"read and preprocess", samples, seconds.data},
+        {"run the model", samples, seconds.forward},
+        {"count statistics", samples, seconds.statistics, 4 * static_cast<double>(elements.counted)},
+        {"choose ranges, write", 1, emit_seconds},
+    };
+    std::vector<CostRow> operators;
+    for (const auto& [name, cost] : result.profile.by_operator()) {
+        operators.push_back(
+            {name, static_cast<double>(cost.calls), cost.seconds, cost.bytes, cost.operations});
+    }
+    const Peak measured = measure_peak();
+    const CostPeak peak{measured.operations_per_second, measured.bytes_per_second};
+    console.print(fmt::format(
+        "\nOf all workers together, a sample. One core's peak now: {:.0f} GFLOP/s, {:.1f} GB/s.\n"
+        "Elements a sample: {:.0f} counted, {:.0f} derived from others' statistics.\n\n",
+        peak.operations_per_second * 1e-9, peak.bytes_per_second * 1e-9,
+        static_cast<double>(elements.counted) / samples, static_cast<double>(elements.derived) / samples));
+    console.print(cost_table("stage", stages, samples, peak).text(console.width()));
+    console.print("\n" + cost_table("operator", operators, samples, peak).text(console.width()));
 }
 
 }  // namespace

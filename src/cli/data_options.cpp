@@ -38,6 +38,18 @@ void DataOptions::add_to(CLI::App& app) {
     app.add_option("--shape", shapes_, "Shape of an input, as x=1,3,640,640")
         ->group(group)
         ->allow_extra_args(false);
+    app.add_option(
+           "--input", values_,
+           "Value of an input that the list does not give, as sr=16000: one number, or one an element")
+        ->group(group)
+        ->allow_extra_args(false);
+    app.add_option(
+           "--carry", carries_,
+           "OUTPUT=INPUT: feed an output back as an input. Each line is then a sequence: files longer "
+           "than their input are cut into steps along their first axis; its first state is zero unless "
+           "the line or --input gives it. Each step has a row, numbered sequence * 2^32 + step")
+        ->group(group)
+        ->allow_extra_args(false);
     app.add_option("--resize", resize_,
                    "WxH: resize pictures (bilinear, half-pixel centres, no antialiasing)")
         ->group(group);
@@ -54,16 +66,22 @@ void DataOptions::add_to(CLI::App& app) {
         ->group(group)
         ->capture_default_str();
     app.add_option("--shuffle", shuffle_, "Shuffle the list with this seed, before --limit")->group(group);
-    app.add_option("--limit", limit_, "Take this many samples at the most")->group(group);
+    app.add_option("--limit", limit_, "Take this many samples or sequences at the most")->group(group);
     app.add_option("--shard", shard_,
-                   "i/n: only every n-th sample, from the i-th (1-based); see qcalib merge")
+                   "i/n: only every n-th sample or sequence, from the i-th (1-based); see qcalib merge")
         ->group(group);
 }
 
 std::vector<InputSpec> DataOptions::inputs(const Graph& graph) const {
     std::vector<InputSpec> specs = input_specs(graph);
     for (const std::string& shape : shapes_) apply_shape(specs, shape);
+    for (const std::string& value : values_) apply_value(specs, value);
     return specs;
+}
+
+std::vector<Carry> DataOptions::carries(const Graph& graph, std::vector<InputSpec>& inputs,
+                                        Remarks& remarks) const {
+    return parse_carries(graph, carries_, inputs, remarks);
 }
 
 Preprocessing DataOptions::preprocessing() const {
@@ -91,7 +109,7 @@ SelectedSamples DataOptions::samples(const std::vector<InputSpec>& inputs, std::
                                      Remarks& remarks) const {
     std::vector<ListEntry> entries = read_sample_list(list_, inputs, remarks);
     Selection chosen = selection();
-    chosen.group = group = group_size(entries, inputs);
+    chosen.group = group = carries_.empty() ? group_size(entries, inputs) : 1;
     SelectedSamples samples = select_samples(std::move(entries), chosen);
     if (samples.selected == 0) {
         fail("{}: expected at least {} lines, the model's batch, found {}", printable(list_), group,
@@ -107,6 +125,8 @@ SelectedSamples DataOptions::samples(const std::vector<InputSpec>& inputs, std::
 std::string DataOptions::canonical_text(std::size_t group) const {
     std::string text = canonical(preprocessing());
     for (const std::string& shape : shapes_) text += "\nshape=" + shape;
+    for (const std::string& value : values_) text += "\ninput=" + value;
+    for (const std::string& carry : carries_) text += "\ncarry=" + carry;
     if (shuffle_) text += fmt::format("\nshuffle={}", *shuffle_);
     if (limit_) text += fmt::format("\nlimit={}", *limit_);
     if (group > 1) text += fmt::format("\nbatch={}", group);

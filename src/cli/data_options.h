@@ -10,6 +10,7 @@
 #include "base/remarks.h"
 #include "dataset/sample_list.h"
 #include "dataset/sample_reader.h"
+#include "engine/carry.h"
 #include "graph/graph.h"
 
 namespace qcalib {
@@ -19,8 +20,10 @@ class DataOptions {
   public:
     void add_to(CLI::App& app);
 
-    // The model's inputs with --shape applied.
+    // The model's inputs with --shape and --input applied.
     std::vector<InputSpec> inputs(const Graph& graph) const;
+    // What --carry feeds back; marks those inputs. Where there is something, each line is a sequence.
+    std::vector<Carry> carries(const Graph& graph, std::vector<InputSpec>& inputs, Remarks& remarks) const;
     Preprocessing preprocessing() const;
     Selection selection() const;
     const std::string& list() const { return list_; }
@@ -34,6 +37,8 @@ class DataOptions {
   private:
     std::string list_;
     std::vector<std::string> shapes_;
+    std::vector<std::string> values_;
+    std::vector<std::string> carries_;
     std::string resize_;
     std::string crop_;
     std::string color_ = "rgb";

@@ -14,6 +14,13 @@ namespace qcalib {
 
 namespace {
 
+// A row's number in the selection, or "sequence:step".
+std::string sample_text(const StatisticsFile& file, std::size_t row) {
+    const std::uint64_t number = file.row_number(row);
+    if (!file.header().sequences) return std::to_string(number);
+    return fmt::format("{}:{}", number >> step_bits, number % step_number(1, 0));
+}
+
 std::string number(double value) {
     return fmt::format("{:.7g}", value);
 }
@@ -146,7 +153,7 @@ Table InspectCommand::row_table(const StatisticsFile& file, std::span<const std:
         const std::string name = printable(file.header().tensors[tensor].name);
         for (std::size_t row = 0; row < file.rows(); ++row) {
             const SampleSummary entry = file.entry(row, tensor);
-            const std::string sample = std::to_string(file.row_number(row));
+            const std::string sample = sample_text(file, row);
             if (entry.has_data) {
                 table.row({name, sample, number(entry.min), number(entry.max), number(entry.low_tail),
                            number(entry.high_tail)});
@@ -166,8 +173,14 @@ void InspectCommand::inspect_statistics(const Console& console) const {
     facts.column("").column("");
     facts.row({"model SHA-256", header.model_hash});
     facts.row({"instruction set", header.instruction_set});
-    facts.row({"samples", fmt::format("{} of {} selected, {} skipped", summary.samples, header.selected,
-                                      summary.skipped)});
+    if (header.sequences) {
+        facts.row(
+            {"samples", fmt::format("{} steps of {} of {} selected sequences, {} skipped", summary.samples,
+                                    summary.sequences, header.selected, summary.skipped)});
+    } else {
+        facts.row({"samples", fmt::format("{} of {} selected, {} skipped", summary.samples, header.selected,
+                                          summary.skipped)});
+    }
     if (header.shards > 1) facts.row({"shard", fmt::format("{} of {}", header.shard, header.shards)});
     facts.row(
         {"tensors", fmt::format("{} activations, {} constants", summary.activations, summary.constants)});

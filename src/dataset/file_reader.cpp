@@ -11,12 +11,20 @@ namespace {
 struct Ending {
     std::string_view ending;
     ReadFile read;
+    CutFile cut = nullptr;
 };
 
+constexpr Ending raw{"", read_raw_file, cut_raw_file};  // all that no other reader claims
 constexpr std::array endings = {
-    Ending{".npy", read_npy_file}, Ending{".jpg", read_picture},  Ending{".jpeg", read_picture},
-    Ending{".png", read_picture},  Ending{".bmp", read_picture},  Ending{".webp", read_picture},
-    Ending{".tif", read_picture},  Ending{".tiff", read_picture}, Ending{".ppm", read_picture},
+    Ending{".npy", read_npy_file, cut_npy_file},
+    Ending{".jpg", read_picture},
+    Ending{".jpeg", read_picture},
+    Ending{".png", read_picture},
+    Ending{".bmp", read_picture},
+    Ending{".webp", read_picture},
+    Ending{".tif", read_picture},
+    Ending{".tiff", read_picture},
+    Ending{".ppm", read_picture},
     Ending{".pgm", read_picture},
 };
 
@@ -24,14 +32,30 @@ char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-}  // namespace
-
-ReadFile reader_for(const std::filesystem::path& path) {
+const Ending& ending_of(const std::filesystem::path& path) {
     std::string ending = path.extension().string();
     std::transform(ending.begin(), ending.end(), ending.begin(), lower);
     const auto found =
         std::find_if(endings.begin(), endings.end(), [&](const Ending& e) { return e.ending == ending; });
-    return found == endings.end() ? read_raw_file : found->read;
+    return found == endings.end() ? raw : *found;
+}
+
+}  // namespace
+
+ReadFile reader_for(const std::filesystem::path& path) {
+    return ending_of(path).read;
+}
+
+CutFile cutter_for(const std::filesystem::path& path) {
+    return ending_of(path).cut;
+}
+
+Tensor FileSteps::step(std::size_t index) const {
+    TensorDescriptor descriptor = stored;
+    descriptor.order = MemoryOrder::row_major;
+    Tensor tensor(descriptor);
+    copy_to_order({&stored, elements.data() + index * stored.bytes()}, tensor.mutable_view());
+    return tensor;
 }
 
 bool is_picture(const std::filesystem::path& file) {

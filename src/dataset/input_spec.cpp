@@ -1,11 +1,15 @@
 #include "dataset/input_spec.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "dataset/input_names.h"
+#include "dataset/numeric_type.h"
 
 namespace qcalib {
 
@@ -52,6 +56,64 @@ void check_agreement(const InputSpec& input, const PartialShape& wanted, const s
                  *input.shape[axis], *wanted[axis]);
         }
     }
+}
+
+// A number as an element of the input's type.
+template <typename T>
+T parse_element(std::string_view text, const std::string& option) {
+    if constexpr (std::is_floating_point_v<T>) {
+        const double value = parse_real(text, option);
+        if (std::isfinite(value) && std::abs(value) > std::numeric_limits<T>::max()) {
+            fail("{}: {} is beyond {}", option, trim(text), name_of(data_type_of<T>()));
+        }
+        return static_cast<T>(value);
+    } else {
+        const std::int64_t value = parse_integer(text, option);
+        if (!std::in_range<T>(value)) fail("{}: {} is beyond {}", option, value, name_of(data_type_of<T>()));
+        return static_cast<T>(value);
+    }
+}
+
+bool parse_bool(std::string_view text, const std::string& option) {
+    const std::int64_t value = parse_integer(text, option);
+    if (value != 0 && value != 1) fail("{}: expected 0 or 1 for a bool, found {}", option, value);
+    return value == 1;
+}
+
+// The input's shape, one open dimension bound by the count of numbers (several open ones by a single number).
+Shape shape_for(const InputSpec& input, std::size_t count, const std::string& option) {
+    const auto refuse = [&] {
+        fail("{}: expected one number or one for each element of {}, found {}", option, describe(input),
+             count);
+    };
+    if (!input.rank_known) fail("{}: {} needs a --shape before it", option, describe(input));
+    Shape known;
+    for (const auto& dimension : input.shape) known.push_back(dimension.value_or(1));
+    const auto open = std::count(input.shape.begin(), input.shape.end(), std::nullopt);
+    const std::int64_t elements = element_count(known);
+    const auto numbers = static_cast<std::int64_t>(count);
+    if (open > 1 && numbers != 1) fail("{}: {} needs a --shape before it", option, describe(input));
+    if (open == 1 && elements > 0 && numbers > 1) {
+        if (numbers % elements != 0) refuse();
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            if (!input.shape[i]) known[i] = numbers / elements;
+        }
+    } else if (numbers != 1 && numbers != elements) {
+        refuse();
+    }
+    return known;
+}
+
+// A tensor of that shape from one number a text, or one for all elements.
+template <typename Parse>
+auto tensor_of(Shape shape, std::span<const std::string> texts, const Parse& parse) {
+    using T = decltype(parse(std::string_view()));
+    Tensor tensor(TensorDescriptor{data_type_of<T>(), std::move(shape), MemoryOrder::row_major});
+    const std::span<T> elements = tensor.mutable_view().as<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        elements[i] = i > 0 && texts.size() == 1 ? elements[0] : parse(texts[i]);
+    }
+    return tensor;
 }
 
 void check_size(const PartialShape& wanted, const std::string& option) {
@@ -113,6 +175,28 @@ void apply_shape(std::vector<InputSpec>& inputs, const std::string& option) {
     check_size(wanted, shown);
     input.shape = std::move(wanted);
     input.rank_known = true;
+}
+
+void apply_value(std::vector<InputSpec>& inputs, const std::string& option) {
+    const std::string shown = "--input " + printable(option);
+    const std::size_t equals = option.rfind('=');
+    InputSpec& input = equals == std::string::npos ? only_input(inputs, shown)
+                                                   : named_input(inputs, option.substr(0, equals), shown);
+    if (input.otherwise) fail("{}: input '{}' is given twice", shown, printable(input.name));
+    const std::vector<std::string> texts =
+        split(std::string_view(option).substr(equals == std::string::npos ? 0 : equals + 1), ',');
+    Shape shape = shape_for(input, texts.size(), shown);
+    if (input.type == DataType::boolean) {
+        input.otherwise = tensor_of(std::move(shape), texts,
+                                    [&](std::string_view text) { return parse_bool(text, shown); });
+        return;
+    }
+    const bool known = with_numeric_type(input.type, [&]<typename T>() {
+        input.otherwise = tensor_of(std::move(shape), texts,
+                                    [&](std::string_view text) { return parse_element<T>(text, shown); });
+    });
+    if (!known)
+        fail("{}: {} is of type {}, which takes no numbers", shown, describe(input), name_of(input.type));
 }
 
 }  // namespace qcalib

@@ -51,7 +51,50 @@ Shape stored_shape(const Shape& found, const std::string& shown, const InputSpec
          permuted ? " (channels last)" : "", describe(input), to_string(found), hint);
 }
 
+// How an array is cut for an input of shape `wanted` (in the file's own layout).
+struct Cut {
+    Shape step;             // its shape in the file, the batch put in front where the array has none
+    std::int64_t rows = 0;  // of the array's first axis, that make a step
+};
+
+// A stack of inputs [steps, ...input]; or an array whose first axis is longer than the input's, of the
+// input's rank or without its batch of 1. Nothing where the array is one step, or does not fit.
+std::optional<Cut> cut_of(const Shape& found, const PartialShape& wanted) {
+    if (found.empty() || fitted(found, wanted)) return std::nullopt;
+    const Shape rest(found.begin() + 1, found.end());
+    if (fits(rest, wanted)) return Cut{rest, 1};
+    const std::size_t axis = found.size() + 1 == wanted.size() ? 1 : 0;
+    if (found.size() + axis != wanted.size() || !wanted[axis] || *wanted[axis] < 1) return std::nullopt;
+    Cut cut{rest, *wanted[axis]};
+    cut.step.insert(cut.step.begin(), cut.rows);
+    if (axis == 1) cut.step.insert(cut.step.begin(), 1);
+    if (found[0] < cut.rows || !fits(cut.step, wanted)) return std::nullopt;
+    return cut;
+}
+
 }  // namespace
+
+std::optional<FileSteps> cut_npy_file(const std::filesystem::path& path, const InputSpec& input,
+                                      const Preprocessing& preprocessing) {
+    if (!input.rank_known) return std::nullopt;
+    const Tensor source = read_npy(path);
+    check_type(source, printable(path.string()), input);
+    const bool permuted = to_be_permuted(input, preprocessing.layout);
+    const auto cut = cut_of(source.shape(), permuted ? channels_last(input.shape) : input.shape);
+    if (!cut || element_count(cut->step) == 0) return std::nullopt;
+    FileSteps steps;
+    steps.elements = source;
+    steps.stored.type = input.type;
+    steps.stored.shape = cut->step;
+    if (permuted) {
+        steps.stored.shape = {cut->step[0], cut->step[3], cut->step[1], cut->step[2]};
+        steps.stored.order = MemoryOrder::channels_last;
+    }
+    const std::int64_t rows = source.shape()[0];
+    steps.count = static_cast<std::size_t>(rows / cut->rows);
+    if (rows % cut->rows != 0) steps.left_over = fmt::format("{} of {} rows", rows % cut->rows, cut->rows);
+    return steps;
+}
 
 Tensor read_npy_file(const std::filesystem::path& path, const InputSpec& input,
                      const Preprocessing& preprocessing) {

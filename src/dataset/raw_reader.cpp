@@ -120,15 +120,43 @@ void check_bools(std::span<const std::byte> bytes, const RawData& data) {
          std::to_integer<int>(*bad), bad - bytes.begin());
 }
 
+void check_type(const InputSpec& input, const std::string& shown) {
+    if (size_of(input.type) != 0) return;
+    fail("{}: {} is of type {}, which raw files cannot hold", shown, describe(input), name_of(input.type));
+}
+
 }  // namespace
+
+std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const InputSpec& input,
+                                      const Preprocessing& preprocessing) {
+    const auto& shape = input.shape;
+    if (!input.rank_known || std::count(shape.begin(), shape.end(), std::nullopt) > 0) return std::nullopt;
+    const std::string shown = printable(path.string());
+    check_type(input, shown);
+    auto file = std::make_shared<const MappedFile>(path);
+    const std::span<const std::byte> bytes = file->bytes();
+    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout)};
+    const std::uint64_t step_bytes = known_elements(data) * size_of(input.type);
+    if (step_bytes == 0 || bytes.size() <= step_bytes) return std::nullopt;
+    if (input.type == DataType::boolean) check_bools(bytes, data);
+
+    FileSteps steps;
+    steps.stored.type = input.type;
+    for (const auto& dimension : shape) steps.stored.shape.push_back(*dimension);
+    if (data.permuted) steps.stored.order = MemoryOrder::channels_last;
+    steps.count = bytes.size() / step_bytes;
+    const std::uint64_t whole = steps.count * step_bytes;
+    if (whole < bytes.size())
+        steps.left_over = fmt::format("{} of {} bytes", bytes.size() - whole, step_bytes);
+    const auto elements = static_cast<std::int64_t>(whole / size_of(input.type));
+    steps.elements = Tensor({input.type, {elements}, MemoryOrder::row_major}, file, bytes.first(whole));
+    return steps;
+}
 
 Tensor read_raw_file(const std::filesystem::path& path, const InputSpec& input,
                      const Preprocessing& preprocessing) {
     const std::string shown = printable(path.string());
-    if (size_of(input.type) == 0) {
-        fail("{}: {} is of type {}, which raw files cannot hold", shown, describe(input),
-             name_of(input.type));
-    }
+    check_type(input, shown);
     const MappedFile file(path);
     const RawData data{shown, file.bytes().size(), input, to_be_permuted(input, preprocessing.layout)};
     TensorDescriptor descriptor{input.type, bind_shape(data), MemoryOrder::row_major};

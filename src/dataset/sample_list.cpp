@@ -102,7 +102,18 @@ std::string_view name_before_binder(std::string_view text) {
     return trim(text.substr(0, text.find(binder)));
 }
 
-// A line of a one-input model that is not "name:=path": the path itself.
+// The one input that lines must give, or nothing where there are several or none.
+std::optional<std::size_t> only_required(std::span<const InputSpec> inputs) {
+    std::optional<std::size_t> only;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].otherwise) continue;
+        if (only) return std::nullopt;
+        only = i;
+    }
+    return only;
+}
+
+// A line that is not "name:=path" where one input must be given: the path itself.
 fs::path whole_line(std::string_view line, const std::string& where, const ListContext& list) {
     ResolvedPath resolved = resolve(trim(line), list.folder);
     if (!resolved.exists && line.find(binder) != std::string_view::npos) {
@@ -131,11 +142,14 @@ fs::path item_path(const Item& item, const std::string& where, const ListContext
 
 std::vector<fs::path> parse_line(std::string_view line, const std::string& where, const ListContext& list) {
     const SplitLine split = split_items(line, list.inputs);
-    if (list.inputs.size() == 1 && (split.items.empty() || !split.leading.empty())) {
-        return {whole_line(line, where, list)};
+    std::vector<fs::path> files(list.inputs.size());
+    if (const auto only = only_required(list.inputs)) {
+        if (split.items.empty() || (list.inputs.size() == 1 && !split.leading.empty())) {
+            files[*only] = whole_line(line, where, list);
+            return files;
+        }
     }
     if (!split.leading.empty()) fail_at_leading(split.leading, where, list);
-    std::vector<fs::path> files(list.inputs.size());
     for (const Item& item : split.items) {
         fs::path path = item_path(item, where, list);
         if (!files[item.input].empty()) {
@@ -145,7 +159,8 @@ std::vector<fs::path> parse_line(std::string_view line, const std::string& where
     }
     std::vector<std::string> missing;
     for (std::size_t i = 0; i < files.size(); ++i) {
-        if (files[i].empty()) missing.push_back(fmt::format("'{}'", printable(list.inputs[i].name)));
+        if (!files[i].empty() || list.inputs[i].otherwise) continue;
+        missing.push_back(fmt::format("'{}'", printable(list.inputs[i].name)));
     }
     if (!missing.empty()) fail("{}: no file for input {}", where, join(missing, ", "));
     return files;

@@ -15,14 +15,14 @@ namespace qcalib {
 // One line of a list: a file for each model input, in the inputs' order.
 struct ListEntry {
     std::size_t line = 0;                      // 1-based line of the list
-    std::vector<std::filesystem::path> files;  // resolved
+    std::vector<std::filesystem::path> files;  // resolved; empty for an input that has a value without one
 };
 
 // Reads a list in SNPE's input_list form: a path, or `name:=path` items separated by blanks, one sample a
-// line; with one input a line without ":=" is the path, blanks included. Blank lines are skipped; lines that
-// start with # or % are skipped with one remark (SNPE takes them as output names). CRLF is understood.
-// Relative paths are looked up from the working directory, then from the list's folder. Errors carry
-// "list:line".
+// line; an input with a value of its own (InputSpec::otherwise) may be left out; where just one must be
+// given, a line without ":=" is its path, blanks included. Blank lines are skipped; lines that start with #
+// or % are skipped with one remark (SNPE takes them as output names). CRLF is understood. Relative paths are
+// looked up from the working directory, then from the list's folder. Errors carry "list:line".
 std::vector<ListEntry> read_sample_list(const std::filesystem::path& path, std::span<const InputSpec> inputs,
                                         Remarks& remarks);
 

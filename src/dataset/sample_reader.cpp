@@ -9,6 +9,7 @@
 #include "dataset/batch.h"
 #include "dataset/file_reader.h"
 #include "dataset/picture_axes.h"
+#include "dataset/sequence.h"
 
 namespace qcalib {
 
@@ -59,6 +60,18 @@ Tensor stacked(std::span<const Tensor> items, const SelectedSample& sample, std:
     return batch;
 }
 
+// Whether no line of a batch names a file for the input; Error where only some do.
+bool left_out(const SelectedSample& sample, const InputSpec& input, std::size_t index) {
+    const auto lacks = [&](const ListEntry& entry) { return entry.files[index].empty(); };
+    const auto& entries = sample.entries;
+    if (std::none_of(entries.begin(), entries.end(), lacks)) return false;
+    if (std::all_of(entries.begin(), entries.end(), lacks)) return true;
+    const auto without = std::find_if(entries.begin(), entries.end(), lacks);
+    const auto with = std::find_if_not(entries.begin(), entries.end(), lacks);
+    fail("{}: line {} of the same batch names no file for input '{}'", printable(with->files[index].string()),
+         without->line, printable(input.name));
+}
+
 }  // namespace
 
 SampleReader::SampleReader(std::vector<InputSpec> inputs, Preprocessing preprocessing)
@@ -79,7 +92,8 @@ std::vector<Tensor> SampleReader::read(const ListEntry& entry) const {
     tensors.reserve(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         const std::filesystem::path& file = entry.files[i];
-        tensors.push_back(reader_for(file)(file, inputs_[i], preprocessing_));
+        tensors.push_back(file.empty() ? *inputs_[i].otherwise
+                                       : reader_for(file)(file, inputs_[i], preprocessing_));
     }
     return tensors;
 }
@@ -89,6 +103,10 @@ std::vector<Tensor> SampleReader::read(const SelectedSample& sample) const {
     const std::size_t group = sample.entries.size();
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        if (left_out(sample, inputs_[i], i)) {
+            tensors.push_back(*inputs_[i].otherwise);
+            continue;
+        }
         const std::optional<InputSpec> item = item_of_batch(inputs_[i], group);
         std::vector<Tensor> items;
         for (const ListEntry& entry : sample.entries) {
@@ -101,8 +119,16 @@ std::vector<Tensor> SampleReader::read(const SelectedSample& sample) const {
     return tensors;
 }
 
-std::string describe_source(const SelectedSample& sample, std::size_t input) {
-    const std::string file = printable(sample.entries.front().files[input].string());
+Sequence SampleReader::open(const SelectedSample& sample) const {
+    return {sample.entries.front(), inputs_, preprocessing_};
+}
+
+std::string describe_source(const SelectedSample& sample) {
+    const std::vector<std::filesystem::path>& files = sample.entries.front().files;
+    const auto given =
+        std::find_if(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
+    if (given == files.end()) return fmt::format("sample {}", sample.number);
+    const std::string file = printable(given->string());
     return sample.entries.size() == 1 ? file : fmt::format("{} and {} more", file, sample.entries.size() - 1);
 }
 

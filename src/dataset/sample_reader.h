@@ -51,6 +51,8 @@ std::string describe(const Preprocessing& preprocessing);
 // The canonical text of all settings that can change a value, for StatisticsHeader::settings.
 std::string canonical(const Preprocessing& preprocessing);
 
+class Sequence;
+
 // True for a file that is decoded as a picture, by its ending.
 bool is_picture(const std::filesystem::path& file);
 
@@ -67,6 +69,8 @@ class SampleReader {
     // The same of a whole sample: several entries are single items that are put together along the inputs'
     // batch; inputs without that batch are taken from the first entry.
     std::vector<Tensor> read(const SelectedSample& sample) const;
+    // The sample's one entry as a sequence; Error where a file cannot be read or cut.
+    Sequence open(const SelectedSample& sample) const;
 
     std::span<const InputSpec> inputs() const { return inputs_; }
     const Preprocessing& preprocessing() const { return preprocessing_; }
@@ -76,8 +80,9 @@ class SampleReader {
     Preprocessing preprocessing_;
 };
 
-// Where input `input` of a sample came from: its file, and how many more there are.
-std::string describe_source(const SelectedSample& sample, std::size_t input);
+// What a sample is read from: the first file of its line, and how many more lines there are; "sample 3" where
+// it has no file.
+std::string describe_source(const SelectedSample& sample);
 
 // Watches the first raw or .npy samples of each image-like input (rank 4, 3 or 4 channels): adds a remark
 // where vertically neighbouring values are far nearer to each other when the file's data are taken in the

@@ -10,7 +10,10 @@
 #include "base/remarks.h"
 #include "dataset/sample_list.h"
 #include "dataset/sample_reader.h"
+#include "engine/carry.h"
+#include "engine/statistics_tap.h"
 #include "graph/graph.h"
+#include "runtime/profile.h"
 #include "runtime/program.h"
 #include "statistics/statistics_file.h"
 
@@ -26,7 +29,11 @@ struct CalibrationOptions {
     std::uint64_t memory = 0;           // bytes the run may take; 0: what the system has free
     std::string list;                   // what messages call the samples' list; may be empty
     std::filesystem::path dump_inputs;  // folder for what the model sees of each sample (.npy); empty: none
-    bool strict = false;                // the first sample that cannot be read ends the run
+    std::vector<Carry> carries;         // where there are some, each sample is a sequence
+    TensorNames tensors;                // whose statistics are kept; nothing: of all
+    bool derive = true;    // statistics that follow from others' are not counted (the same in either case)
+    bool profile = false;  // note what each operator costs
+    bool strict = false;   // the first sample that cannot be read ends the run
     const std::atomic<bool>* interrupted = nullptr;  // where set to true, the run ends with Interrupted
 };
 
@@ -51,18 +58,24 @@ struct StageSeconds {
 };
 
 struct CalibrationResult {
-    std::size_t samples = 0;  // counted
+    std::size_t samples = 0;    // counted; of sequences, their steps
+    std::size_t sequences = 0;  // counted, where samples are steps of sequences
     std::vector<SkippedSample> skipped;
     unsigned jobs = 0;               // workers that ran
     std::uint64_t worker_bytes = 0;  // memory of one worker: arena and scratch
     std::uint64_t weight_bytes = 0;  // reordered weights, shared
+    CountedElements elements;
     StageSeconds seconds;
+    Profile profile;  // empty unless asked for
 };
 
 // Runs the samples through the model on all cores and writes the statistics of every float tensor to
 // `output`. The file does not depend on the number of workers nor on their timing. A sample that cannot be
 // read or does not fit the model is skipped and named; a kernel that fails ends the run with an Error that
 // names file, node and tensor.
+// With carries each sample is a sequence: one worker runs its steps in order, the carried inputs fed from the
+// step before, and each step has a row, numbered by step_number(). Rows of a sequence are kept until those
+// before it are written: memory holds at most those of 2 * jobs sequences.
 CalibrationResult calibrate(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
                             const CalibrationOptions& options, const std::filesystem::path& output,
                             Progress& progress, Remarks& remarks);

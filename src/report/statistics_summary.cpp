@@ -9,6 +9,9 @@ namespace qcalib {
 StatisticsSummary summarize_statistics(const StatisticsFile& file) {
     StatisticsSummary summary;
     summary.samples = file.rows();
+    for (std::size_t row = 0; file.header().sequences && row < file.rows(); ++row) {
+        if (file.row_number(row) % step_number(1, 0) == 0) ++summary.sequences;
+    }
     summary.skipped = file.skipped().size();
     const std::vector<TensorInfo>& tensors = file.header().tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -13,6 +13,7 @@ struct StatisticsSummary {
     std::size_t activations = 0;  // tensors that are no constants
     std::size_t constants = 0;
     std::size_t samples = 0;
+    std::size_t sequences = 0;  // that the samples are steps of; 0: they are not
     std::size_t skipped = 0;
     std::vector<std::string> without_data;  // names of activations
     std::vector<std::string> all_zero;

@@ -1,108 +1,109 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "statistics/counter.h"
 #include "statistics/histogram.h"
 
-// The inner loops of Counter, for blocks of a few thousand elements, on the instruction set Highway chooses.
-// They look at nothing but bits, so FTZ and DAZ do not matter, and they count alike on every instruction set.
+// The inner loops of Counter and MagnitudeHistogram, on the instruction set Highway chooses. They count alike
+// on every one, whether or not FTZ and DAZ are set.
 //
-// The order number of a float is its bit pattern as an integer that ascends with the value: its bits where
-// the sign is
-// +, and -1 - (bits of the magnitude) where it is -. Zeros and denormals are the numbers from -2^23 to 2^23
-// - 1.
-//
-// The key of an ordinary float is fine enough to be folded into bins later, for the E that its side turns out
-// to have or any other that lets key 0 be a part of bin 0. With K >= E an exponent chosen beforehand, key 0
-// holds magnitudes below 2^(K-18), and keys 1 to 9216 the eighteen binades from there on, 512 each. Both
-// sides share one ascending line of 16-bit slots: negative keys downwards from 32767, positive keys upwards
-// from 32768.
+// The slot of an ordinary element is its bin, given the E of its side, plus first_negative_slot where it is
+// negative: a histogram's two sides in one table of 16-bit counts. With the element scaled by 2^(-E-7) and
+// rounded towards zero to float16, the slot is that number's bits shifted right by one: float16's denormals
+// are the bins of equal width, and of its ten mantissa bits nine remain.
 namespace qcalib {
 
-inline constexpr int key_binades = 18;
-inline constexpr int key_headroom = key_binades - 16;  // the greatest K - E
-inline constexpr std::size_t keys_per_side = key_binades * MagnitudeHistogram::group + 1;
-inline constexpr std::uint16_t first_negative_slot = 32767;  // key 0
-inline constexpr std::uint16_t first_positive_slot = 32768;
-inline constexpr std::uint16_t lowest_slot = first_negative_slot - (keys_per_side - 1);
-inline constexpr std::size_t slots = 2 * keys_per_side;
-inline constexpr std::size_t slot_padding = 64;  // what may be written beyond the last slot or element
+inline constexpr std::uint16_t first_negative_slot = 1U << 14;
+inline constexpr std::size_t index_padding = 64;  // elements that may be written beyond the last
 
-// The key from which on keys are bins one for one: that of 2^(E-7), bin 512; `headroom` is K - E.
-constexpr std::size_t first_plain_key(int headroom) {
-    return 1 + static_cast<std::size_t>(key_binades - 7 - headroom) * MagnitudeHistogram::group;
-}
-
-// The key of a magnitude, given as bits.
-constexpr std::int32_t key_of(std::int32_t magnitude_bits, int key_exponent) {
-    const std::int32_t key = (magnitude_bits >> 14) - (key_exponent - key_binades + 127) * 512 + 1;
-    return key < 0 ? 0 : key;
-}
-
-// The bin a key falls into.
-constexpr std::size_t bin_of_key(std::size_t key, std::size_t plain_key) {
-    if (key >= plain_key) return MagnitudeHistogram::group + (key - plain_key);
-    if (key == 0) return 0;
-    const std::size_t below = plain_key - 1 - key;
-    const std::size_t mantissa = (key - 1) % MagnitudeHistogram::group;
-    return (MagnitudeHistogram::group + mantissa) >> (below / MagnitudeHistogram::group + 1);
-}
-
-// The bits of a float as an order number.
-constexpr std::int32_t order_number(std::uint32_t bits) {
-    const auto value = static_cast<std::int32_t>(bits);
-    return value ^ ((value >> 31) & 0x7fffffff);
-}
-
-// What is added to (order number >> 14) to make a slot, for each side's K.
-struct SlotOffsets {
-    std::int32_t positive = 0;
-    std::int32_t negative = 0;
+// E of each side.
+struct SideExponents {
+    int positive = 0;
+    int negative = 0;
 };
-SlotOffsets slot_offsets(int positive_key_exponent, int negative_key_exponent);
 
-// Order numbers of a block's least and greatest element, and how many elements are neither zero nor denormal.
+// Extremes of a block's elements as bits, compared as signed and as unsigned integers, and how many elements
+// are neither zero nor denormal.
 struct BlockScan {
-    std::int32_t least = INT32_MAX;
-    std::int32_t greatest = INT32_MIN;
+    std::int32_t greatest = INT32_MIN;  // >= 0: the greatest of the elements whose sign is +, NaN above all
+    std::uint32_t least_bits =
+        UINT32_MAX;  // the one nearest zero of those with +, or where none has it, with -
+    std::uint32_t greatest_bits =
+        0;  // the one furthest from zero of those with -, or where none has it, with +
     std::size_t nonzero = 0;
+
+    void take_extremes(const BlockScan& other);
+    // The greatest magnitude of either side, as bits; 0 where the side has no element.
+    std::uint32_t positive_bits() const { return greatest < 0 ? 0U : static_cast<std::uint32_t>(greatest); }
+    std::uint32_t negative_bits() const {
+        return greatest_bits >> 31 == 0 ? 0U : greatest_bits & 0x7fffffffU;
+    }
+    // The least and the greatest element as bits; of zeros and denormals any.
+    std::uint32_t least_element() const { return greatest_bits >> 31 != 0 ? greatest_bits : least_bits; }
+    std::uint32_t greatest_element() const {
+        return greatest >= 0 ? static_cast<std::uint32_t>(greatest) : least_bits;
+    }
+    bool constant() const { return least_bits == greatest_bits; }
 };
 
 // All of these read elements that may lie unaligned.
 BlockScan scan_block(const float* elements, std::size_t count);
 
+// The count of each slot, in turns: neighbouring elements are often equal, and a count that was just written
+// is slow to read again. The second table lies in the gap between the sides of the first; the padding keeps
+// what is alike in both from meeting in the same cache sets.
+struct SlotTables {
+    static constexpr std::size_t padding = 32;
+    static constexpr std::size_t second =
+        MagnitudeHistogram::bins + padding;  // from a first count to its second
+    std::array<std::uint16_t, first_negative_slot + 2 * MagnitudeHistogram::bins + padding> counts = {};
+};
+
+// Counts slots, and fetches `next` (elements, or null) meanwhile. Not
+// done while slots are made: loads of elements would wait for the stores to counts whose addresses agree with
+// theirs in the lowest 12 bits.
+void count_slots(std::span<const std::uint16_t> of_elements, SlotTables& tables, const float* next);
+
 // As scan_block, and writes the slots of the nonzero elements, in any order. Slots of elements that are not
-// below their side's 2^K, or not finite, mean nothing. `out` has room for count + slot_padding.
-BlockScan index_block(const float* elements, std::size_t count, SlotOffsets offsets, std::uint16_t* out);
+// below their side's 2^E, or not finite, mean nothing. `out` has room for count + index_padding.
+BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, std::uint16_t* out);
 
 // The least magnitudes, as bits, that are masks.
 struct MaskLimits {
     std::uint32_t positive = 0;
     std::uint32_t negative = 0;
 };
+// 1e30, or on the negative side the first magnitude beyond `mask_below`; Error where that is no negative
+// number.
+MaskLimits mask_limits(const CounterSettings& settings);
 
 // Counts NaN, infinities and masks into `statistics` and copies the other elements, in order, to `ordinary`
-// (with room for count + slot_padding); answers how many.
+// (with room for count + index_padding); answers how many.
 std::size_t separate_block(const float* elements, std::size_t count, MaskLimits limits,
                            TensorStatistics& statistics, float* ordinary);
 
-// sums[key] = first[slot of key] + second[slot of key] for the keys below `keys` of one side, and clears
-// these. Both tables are indexed by slot - lowest_slot.
-void take_positive_keys(std::uint16_t* first, std::uint16_t* second, std::size_t keys, std::uint32_t* sums);
-void take_negative_keys(std::uint16_t* first, std::uint16_t* second, std::size_t keys, std::uint32_t* sums);
+// Adds what both tables hold of the first `blocks` blocks of bins to `counts`, marks
+// blocks with a count, and clears the tables there; answers the sum, which must be below 2^16.
+std::uint64_t take_counts(std::uint16_t* first, std::uint16_t* second, std::size_t blocks,
+                          std::uint32_t* counts, MagnitudeHistogram::OccupiedBlocks& occupied);
 
-// low_bins[bin] = the sum of the keys below `plain_key` that fall into bin, for the lowest group of bins.
-void fold_low_keys(const std::uint32_t* sums, std::size_t plain_key, std::uint32_t* low_bins);
+// lowest[bin] = what falls into that bin of the lowest group when E grows by `steps` (1 to 16).
+void fold_groups(const std::uint32_t* counts, const MagnitudeHistogram::OccupiedBlocks& occupied,
+                 std::uint32_t steps, std::uint32_t* lowest);
 
-// Adds whole blocks of counts to a histogram's bins, from that block on, and marks those with a count;
-// answers their sum.
-std::uint64_t widen_blocks(std::span<const std::uint32_t> counts, std::size_t first_block,
-                           std::uint64_t* bins, MagnitudeHistogram::OccupiedBlocks& occupied);
+// Adds a group of counts to the lowest group, and marks blocks with a count.
+void add_run(std::span<const std::uint32_t, MagnitudeHistogram::group> lowest, std::uint32_t* counts,
+             MagnitudeHistogram::OccupiedBlocks& occupied);
 
-// Adds source[i] to target[i] for the bins of these blocks.
-void add_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, const std::uint64_t* source,
-                std::uint64_t* target);
+// Adds source[i + distance] to target[i] for the bins i of these blocks.
+void add_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, const std::uint32_t* source,
+                std::uint32_t* target, std::size_t distance = 0);
+
+// Sets the bins of these blocks to 0.
+void clear_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, std::uint32_t* counts);
 
 }  // namespace qcalib

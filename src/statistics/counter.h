@@ -35,6 +35,8 @@ class Counter {
 
     // Counts all elements; the result is valid until the next call. The elements may lie unaligned.
     const TensorStatistics& count(std::span<const float> elements);
+    // The same, into `result`, whose memory is used again.
+    void count(std::span<const float> elements, TensorStatistics& result);
 
   private:
     struct Tables;

@@ -28,7 +28,10 @@ class MagnitudeHistogram {
     static std::size_t bin_of(float magnitude, int exponent);
     // Magnitudes from lower_edge(i) to below lower_edge(i + 1) fall into bin i < bins.
     double lower_edge(std::size_t bin) const;
-    std::uint64_t count(std::size_t bin) const { return counts_.empty() ? 0 : counts_[bin]; }
+    std::uint64_t count(std::size_t bin) const {
+        return (counts_.empty() ? 0 : counts_[bin]) + (spilled_.empty() ? 0 : spilled_[bin]);
+    }
+    std::uint64_t block_total(std::size_t index) const;  // of bins index * block to below (index + 1) * block
     std::uint64_t total() const { return total_; }
     // Bit i % 64 of word i / 64 is set where one of the bins from i * block to below (i + 1) * block holds a
     // count.
@@ -36,16 +39,22 @@ class MagnitudeHistogram {
 
     // Makes room for magnitudes below 2^exponent; never shrinks.
     void grow(int exponent);
-    void add(std::size_t bin, std::uint64_t count) {
-        counts_[bin] += count;
-        total_ += count;
-        if (count != 0) mark(occupied_, bin);
-    }
-    // Adds 1 to each of these bins.
-    void add_each(std::span<const std::uint16_t> of_elements);
-    // Adds counts[i] to bin `first_bin` + i, which starts a block as does the end.
-    void add_run(std::size_t first_bin, std::span<const std::uint32_t> counts);
+    void add(std::size_t bin, std::uint64_t count);
+    // Adds what two tables hold in the bins below `end`, at most 65,535 in all, and
+    // clears these.
+    void take_tables(std::uint16_t* first, std::uint16_t* second, std::size_t end);
+    // Adds 1 for each slot (see block_kernels.h) to the bin of its side.
+    static void add_each(std::span<const std::uint16_t> of_elements, MagnitudeHistogram& positive,
+                         MagnitudeHistogram& negative);
     void merge(const MagnitudeHistogram& other);
+    // Adds each count of a histogram `times` times.
+    void add_repeated(const MagnitudeHistogram& other, std::uint64_t times);
+    // Moves what lies in the bins above `bin` into it.
+    void pile_up(std::size_t bin);
+    // Multiplies every magnitude by 2^power.
+    void scale(int power) {
+        if (open_) exponent_ += power;
+    }
     // Forgets all counts and E, and keeps the memory.
     void clear();
 
@@ -55,14 +64,18 @@ class MagnitudeHistogram {
     static void mark(OccupiedBlocks& blocks, std::size_t bin) {
         blocks[bin / block / 64] |= std::uint64_t{1} << (bin / block % 64);
     }
-    // Adds the counts of the block that starts at `first`, as they lie once E has grown by `steps`.
-    void add_grown(std::size_t first, std::span<const std::uint64_t, block> counts, std::uint32_t steps);
+    void make_room_for(std::uint64_t count);
+    void add_spilled(const MagnitudeHistogram& other, std::uint32_t steps);
 
     bool open_ = false;
     int exponent_ = 0;
     std::uint64_t total_ = 0;
+    std::uint64_t held_ = 0;  // the sum of counts_, below 2^32
     OccupiedBlocks occupied_ = {};
-    std::vector<std::uint64_t> counts_;  // `bins` of them once grown, all zero outside the occupied blocks
+    // `bins` of them once grown, all zero outside the occupied blocks. 32 bits are half the memory that
+    // merging goes through; what would not fit into them is spilled.
+    std::vector<std::uint32_t> counts_;
+    std::vector<std::uint64_t> spilled_;  // `bins` of them, or none
 };
 
 // What is known of a tensor's values, of one sample or of many.
@@ -81,6 +94,8 @@ struct TensorStatistics {
     std::uint64_t counted() const { return zeros + positive.total() + negative.total(); }
     std::uint64_t elements() const;  // all of them, NaN, infinities and masks included
     void merge(const TensorStatistics& other);
+    // Forgets everything, and keeps the memory.
+    void clear();
     bool operator==(const TensorStatistics&) const = default;
 };
 

@@ -21,6 +21,11 @@ Place locate_from_below(const MagnitudeHistogram& histogram, std::uint64_t rank)
     for (std::size_t word = 0; word < histogram.occupied_blocks().size(); ++word) {
         for (std::uint64_t bits = histogram.occupied_blocks()[word]; bits != 0; bits &= bits - 1) {
             const std::size_t block = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+            const std::uint64_t all = histogram.block_total(block);
+            if (rank - place.before > all) {
+                place.before += all;
+                continue;
+            }
             for (std::size_t k = 0; k < MagnitudeHistogram::block; ++k) {
                 place.bin = block * MagnitudeHistogram::block + k;
                 const std::uint64_t count = histogram.count(place.bin);
@@ -40,6 +45,11 @@ Place locate_from_above(const MagnitudeHistogram& histogram, std::uint64_t rank)
         while (bits != 0) {
             const auto highest = static_cast<std::size_t>(63 - std::countl_zero(bits));
             bits &= ~(std::uint64_t{1} << highest);
+            const std::uint64_t all = histogram.block_total(word * 64 + highest);
+            if (place.before - all >= rank) {
+                place.before -= all;
+                continue;
+            }
             for (std::size_t k = MagnitudeHistogram::block; k-- > 0;) {
                 place.bin = (word * 64 + highest) * MagnitudeHistogram::block + k;
                 place.before -= histogram.count(place.bin);

@@ -107,6 +107,7 @@ std::string encode(const StatisticsHeader& header) {
         info.set_name(tensor.name);
         info.set_constant(tensor.constant);
     }
+    message.set_sequences(header.sequences);
     return serialized(message);
 }
 

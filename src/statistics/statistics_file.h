@@ -32,13 +32,21 @@ struct StatisticsHeader {
     std::uint32_t shard = 1;     // 1-based
     std::uint32_t shards = 1;
     std::vector<TensorInfo> tensors;  // graph order
+    bool sequences = false;           // `selected` counts sequences, and rows are their steps
 
     bool operator==(const StatisticsHeader&) const = default;
 };
 
+// The number of a step of a sequence (StatisticsHeader::sequences): it depends on no other sequence, so that
+// shards need not know how long those of others are.
+constexpr unsigned step_bits = 32;
+constexpr std::uint64_t step_number(std::uint64_t sequence, std::uint64_t step) {
+    return sequence << step_bits | step;
+}
+
 // One sample's entries for the tensors that are no constants, in header order.
 struct Row {
-    std::uint64_t number = 0;  // in the selection, from 0
+    std::uint64_t number = 0;  // in the selection, from 0; of a step: see step_number()
     std::vector<SampleSummary> entries;
 };
 

@@ -153,6 +153,7 @@ void StatisticsReader::read_header() {
     header_.selected = message.selected();
     header_.shard = message.shard();
     header_.shards = message.shards();
+    header_.sequences = message.sequences();
     std::size_t position = 0;
     for (const qstats::TensorInfo& info : message.tensors()) {
         header_.tensors.push_back({info.name(), info.constant()});
@@ -258,6 +259,7 @@ void StatisticsReader::check_entry(std::size_t row, std::size_t tensor) const {
 
 // Rows and skipped numbers ascend and are together the shard's part of the selection.
 void StatisticsReader::check_numbers() const {
+    if (header_.sequences) return check_step_numbers();
     const std::uint64_t first = header_.shard - 1;
     const std::uint64_t expected =
         header_.selected <= first ? 0 : (header_.selected - first - 1) / header_.shards + 1;
@@ -278,6 +280,30 @@ void StatisticsReader::check_numbers() const {
             fail("{}: sample {} is neither a row nor skipped, or out of order", shown(), number);
         }
     }
+}
+
+// Of each of the shard's sequences there are the steps from 0 on, or it is skipped.
+void StatisticsReader::check_step_numbers() const {
+    if (header_.selected > step_number(1, 0)) {
+        fail("{}: found the impossible number of {} sequences", shown(), header_.selected);
+    }
+    std::size_t row = 0;
+    std::size_t skip = 0;
+    for (std::uint64_t sequence = header_.shard - 1; sequence < header_.selected;
+         sequence += header_.shards) {
+        const std::uint64_t first = step_number(sequence, 0);
+        if (skip < skipped_.size() && skipped_[skip] == first) {
+            ++skip;
+        } else if (row < row_count_ && row_number(row) == first) {
+            for (std::uint64_t number = first; row < row_count_ && row_number(row) == number; ++row) ++number;
+        } else {
+            fail("{}: sequence {} has no first step, nor is it skipped", shown(), sequence);
+        }
+    }
+    if (row == row_count_ && skip == skipped_.size()) return;
+    const std::uint64_t number = row < row_count_ ? row_number(row) : skipped_[skip];
+    fail("{}: step {} of sequence {} is out of order", shown(), number % step_number(1, 0),
+         number >> step_bits);
 }
 
 TensorStatistics StatisticsReader::tensor(std::size_t tensor) const {

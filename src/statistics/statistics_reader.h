@@ -50,6 +50,7 @@ class StatisticsReader {
     void check_rows() const;
     void check_entry(std::size_t row, std::size_t tensor) const;
     void check_numbers() const;
+    void check_step_numbers() const;
     float row_value(std::size_t row, std::size_t array, std::size_t position) const;
     template <typename Message>
     Message parse(Record record, std::string_view what) const;

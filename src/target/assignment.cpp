@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "target/float_values.h"
+#include "target/needed_tensors.h"
 #include "target/parameters.h"
 
 namespace qcalib {
@@ -86,11 +87,12 @@ void check_complete(const Graph& graph, const ConstantLookup& constant, const St
         return tensor != nullptr && is_floating(tensor->type());
     };
     const std::vector<bool> floats = float_values(graph, known_float);
+    const std::vector<bool> fused = fused_values(graph, target);
     constexpr std::size_t most = 10;
     std::vector<std::string> shown;
     std::size_t missing = 0;
     for (const ValueId value : values_in_order(graph)) {
-        if (!floats[value] || values.counted(value) || constant(value) != nullptr) continue;
+        if (!floats[value] || fused[value] || values.counted(value) || constant(value) != nullptr) continue;
         if (++missing <= most) shown.push_back(fmt::format("'{}'", printable(graph.values[value].name)));
     }
     if (missing == 0) return;

@@ -38,6 +38,13 @@ const SkipRule* Target::skip_rule(const std::string& op_type, std::size_t input)
     return found == skip_rules.end() ? nullptr : &*found;
 }
 
+const FusionRule* Target::fusion_rule(const std::string& op_type, const std::string& into) const {
+    const auto found = std::find_if(fusion_rules.begin(), fusion_rules.end(), [&](const FusionRule& rule) {
+        return rule.op_type == op_type && rule.into == into;
+    });
+    return found == fusion_rules.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> builtin_target_names() {
     std::vector<std::string> names;
     for (const BuiltinTarget& target : builtin_targets()) names.emplace_back(target.name);

@@ -71,6 +71,15 @@ struct SkipRule {
     Evidence evidence;
 };
 
+// An operator whose output goes through another one in the same kernel, where nothing else reads it: the
+// encoding of the other's output is the one used.
+struct FusionRule {
+    std::string op_type;  // of ONNX's own domain, as the next two
+    std::string into;
+    std::vector<std::string> after;  // the operators that must have made its first input; empty: any
+    Evidence evidence;
+};
+
 // A compiler or device: the rules of configs/targets/<name>.yaml.
 struct Target {
     std::string name;
@@ -86,10 +95,13 @@ struct Target {
     ConstantRule constants;
     std::vector<WeightRule> weight_rules;
     std::vector<SkipRule> skip_rules;
+    std::vector<FusionRule> fusion_rules;
 
     // The rule for an input of an operator, or nullptr.
     const WeightRule* weight_rule(const std::string& op_type, std::size_t input) const;
     const SkipRule* skip_rule(const std::string& op_type, std::size_t input) const;
+    // The rule by which the output of `op_type` goes into `into`, or nullptr.
+    const FusionRule* fusion_rule(const std::string& op_type, const std::string& into) const;
 };
 
 // Parses a target's YAML; the keys are those of configs/targets/snpe.yaml. One Error lists all faults of the

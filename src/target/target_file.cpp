@@ -15,11 +15,11 @@ constexpr int most_bits = 32;
 constexpr int most_inputs = 1000;
 constexpr int most_rank = 16;
 
-const std::array<YamlSection, 8>& schema() {
-    static const std::array<YamlSection, 8> sections{{
+const std::array<YamlSection, 9>& schema() {
+    static const std::array<YamlSection, 9> sections{{
         {"target",
          {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
-          "weight_operands", "no_encoding"}},
+          "weight_operands", "no_encoding", "fused_outputs"}},
         {"defaults", {"method", "format", "source", "confidence"}},
         {"arithmetic", {"least_range", "rounding", "source", "confidence"}},
         {"activations", {"bits", "widths", "symmetric", "source", "confidence"}},
@@ -29,6 +29,7 @@ const std::array<YamlSection, 8>& schema() {
         {"weight_operands",
          {"operators", "input", "per_channel", "channel_axis", "transposed_by", "source", "confidence"}},
         {"no_encoding", {"operators", "inputs", "source", "confidence"}},
+        {"fused_outputs", {"operators", "into", "after", "source", "confidence"}},
     }};
     return sections;
 }
@@ -50,15 +51,14 @@ std::string read_name(const YamlMap& map) {
     return name;
 }
 
-std::vector<std::string> read_operators(const YamlMap& map) {
+std::vector<std::string> read_operators(const YamlMap& map, const std::string& key = "operators") {
     const auto allowed = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     };
-    std::vector<std::string> names = map.texts("operators");
+    std::vector<std::string> names = map.texts(key);
     for (const std::string& name : names) {
         if (std::all_of(name.begin(), name.end(), allowed)) continue;
-        map.fault("operators",
-                  fmt::format("operators: expected names of ONNX operators, found '{}'", printable(name)));
+        map.fault(key, fmt::format("{}: expected names of ONNX operators, found '{}'", key, printable(name)));
     }
     return names;
 }
@@ -159,6 +159,24 @@ void read_no_encoding(const YamlMap& map, RuledInputs& ruled, std::vector<SkipRu
     }
 }
 
+void read_fused_output(const YamlMap& map, Target& target) {
+    FusionRule rule;
+    if (map.has("after")) rule.after = read_operators(map, "after");
+    rule.evidence = read_evidence(map);
+    const std::vector<std::string> into = read_operators(map, "into");
+    for (const std::string& op_type : read_operators(map)) {
+        for (const std::string& other : into) {
+            if (target.fusion_rule(op_type, other) != nullptr) {
+                map.fault("into", fmt::format("into: {} into {} has a rule already", op_type, other));
+                continue;
+            }
+            rule.op_type = op_type;
+            rule.into = other;
+            target.fusion_rules.push_back(rule);
+        }
+    }
+}
+
 }  // namespace
 
 Target parse_target(const std::string& text, const std::string& file) {
@@ -180,6 +198,10 @@ Target parse_target(const std::string& text, const std::string& file) {
     }
     for (const YamlMap& rule : map.maps("no_encoding", "no_encoding")) {
         read_no_encoding(rule, ruled, target.skip_rules);
+    }
+    if (map.has("fused_outputs")) {
+        for (const YamlMap& rule : map.maps("fused_outputs", "fused_outputs"))
+            read_fused_output(rule, target);
     }
     faults.throw_if_any();
     return target;

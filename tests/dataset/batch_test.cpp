@@ -85,3 +85,18 @@ TEST_CASE("items of different shapes in one batch are refused by name") {
     const std::string message = qcalib::test::message_of<Error>([&] { reader.read(samples.samples[0]); });
     CHECK(message.starts_with((folder / "b.npy").string() + ": expected shape [1,3]"));
 }
+
+TEST_CASE("an input that no line of a batch names has its own value, and some naming it is an error") {
+    const TemporaryFolder folder;
+    std::vector<InputSpec> inputs = {batch_of_two, {"rate", DataType::float32, {2}, true}};
+    inputs[1].otherwise = Tensor::of<float>({2}, std::vector<float>{8, 9});
+    const std::filesystem::path row = write_row(folder, "a.npy", {3}, {1, 2, 3});
+    const std::filesystem::path rate = write_row(folder, "rate.npy", {1}, {5});
+    const SampleReader reader(inputs, {});
+    const std::vector<Tensor> tensors = reader.read(SelectedSample{0, {{1, {row, {}}}, {2, {row, {}}}}});
+    CHECK(numbers_of(tensors[1].view()) == std::vector<double>{8, 9});
+    const std::string message = test::message_of<Error>([&] {
+        reader.read(SelectedSample{0, {{1, {row, {}}}, {2, {row, rate}}}});
+    });
+    CHECK(message == rate.string() + ": line 1 of the same batch names no file for input 'rate'");
+}

@@ -85,3 +85,51 @@ TEST_CASE("--shape names the nearest input, or all where none is near") {
         error_with(two_inputs(), "1,3,8,8") ==
         "--shape 1,3,8,8: expected NAME=... with one of the model's 2 inputs (image and a=b), found no name");
 }
+
+TEST_CASE("--input gives an input a value: one number for all elements, or one for each") {
+    std::vector<InputSpec> inputs = {{"sr", DataType::int64, {}, true},
+                                     {"mask", DataType::float32, {1, open}, true},
+                                     {"all", DataType::float32, {2, 2}, true},
+                                     {"on", DataType::boolean, {open}, true},
+                                     {"small", DataType::uint8, {2}, true}};
+    apply_value(inputs, "sr=16000");
+    apply_value(inputs, "mask=1, 0.5,-2e1");
+    apply_value(inputs, "all=3");
+    apply_value(inputs, "on=1");
+    apply_value(inputs, "small=0,255");
+    CHECK(inputs[0].otherwise->descriptor() == TensorDescriptor{DataType::int64, {}, MemoryOrder::row_major});
+    CHECK(integers_of(inputs[0].otherwise->view()) == std::vector<std::int64_t>{16000});
+    CHECK(inputs[1].otherwise->shape() == Shape{1, 3});
+    CHECK(numbers_of(inputs[1].otherwise->view()) == std::vector<double>{1, 0.5, -20});
+    CHECK(numbers_of(inputs[2].otherwise->view()) == std::vector<double>{3, 3, 3, 3});
+    CHECK(inputs[3].otherwise->shape() == Shape{1});
+    CHECK(inputs[3].otherwise->view().as<bool>()[0]);
+    CHECK(inputs[4].otherwise->view().as<std::uint8_t>()[1] == 255);
+}
+
+TEST_CASE("--input refuses what does not fit the input, and offers the nearest name") {
+    const auto error = [](const InputSpec& input, const std::string& option) {
+        std::vector<InputSpec> inputs = {input, {"other", DataType::float32, {1}, true}};
+        return error_of([&] { apply_value(inputs, option); });
+    };
+    const InputSpec rate{"rate", DataType::int32, {}, true};
+    CHECK(error(rate, "rat=1") == "--input rat=1: no input 'rat' (did you mean 'rate'?)");
+    CHECK(error(rate, "16000").find("expected NAME=... with one of the model's 2 inputs") !=
+          std::string::npos);
+    CHECK(error(rate, "rate=1.5").find("expected a whole number, found '1.5'") != std::string::npos);
+    CHECK(error(rate, "rate=3000000000") == "--input rate=3000000000: 3000000000 is beyond int32");
+    CHECK(error(rate, "rate=1,2") ==
+          "--input rate=1,2: expected one number or one for each element of input 'rate' [], found 2");
+    CHECK(error(rate, "rate=").find("expected a whole number") != std::string::npos);
+    CHECK(error({"x", DataType::float32, {2, open}, true}, "x=1,2,3").find("found 3") != std::string::npos);
+    CHECK(error({"x", DataType::float32, {open, open}, true}, "x=1,2").find("needs a --shape") !=
+          std::string::npos);
+    CHECK(error({"x", DataType::float32, {}, false}, "x=1").find("needs a --shape") != std::string::npos);
+    CHECK(error({"x", DataType::float32, {1}, true}, "x=1e39") == "--input x=1e39: 1e39 is beyond float32");
+    CHECK(error({"x", DataType::boolean, {1}, true}, "x=2").find("expected 0 or 1 for a bool, found 2") !=
+          std::string::npos);
+    CHECK(error({"x", DataType::string, {1}, true}, "x=2").find("takes no numbers") != std::string::npos);
+    std::vector<InputSpec> twice = {rate};
+    apply_value(twice, "rate=1");
+    CHECK(error_of([&] { apply_value(twice, "2"); }) == "--input 2: input 'rate' is given twice");
+}

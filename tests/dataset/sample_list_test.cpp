@@ -164,3 +164,17 @@ TEST_CASE("A list that is missing, empty, binary or for a model without inputs i
     List without({});
     CHECK(without.error("a.raw") == "list.txt: the model has no inputs that samples could fill");
 }
+
+TEST_CASE("Inputs with a value of their own may be left out, and the one that is left needs no name") {
+    List list({"x", "state", "sr"});
+    list.inputs[1].otherwise = Tensor::of<float>({1}, std::vector<float>{0});
+    list.inputs[2].otherwise = list.inputs[1].otherwise;
+    const auto entries = list.read("a.raw\nx:=b.raw\nstate:=s.raw x:=c.raw\nmy d.raw\n");
+    REQUIRE(entries.size() == 4);
+    CHECK(entries[0].files == std::vector<fs::path>{list.at("a.raw"), {}, {}});
+    CHECK(entries[1].files == std::vector<fs::path>{list.at("b.raw"), {}, {}});
+    CHECK(entries[2].files == std::vector<fs::path>{list.at("c.raw"), list.at("s.raw"), {}});
+    CHECK(entries[3].files == std::vector<fs::path>{list.at("my d.raw"), {}, {}});
+    CHECK(list.error("sr:=a.raw\n") == "list.txt:1: no file for input 'x'");
+    CHECK(list.error("stat:=a.raw\n") == "list.txt:1: no input 'stat' (did you mean 'state'?)");
+}

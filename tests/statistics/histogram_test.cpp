@@ -139,3 +139,35 @@ TEST_CASE("on 300 random splits and merge orders of data spread over 11 decades 
         REQUIRE(parts.front() == whole);
     }
 }
+
+TEST_CASE("counts beyond 32 bits are kept through additions, growth, merges and moves") {
+    constexpr std::uint64_t many = std::uint64_t{3} << 31;
+    MagnitudeHistogram histogram;
+    histogram.grow(0);
+    histogram.add(4095, many);
+    histogram.add(4095, 0xffffffffU);
+    histogram.add(4095, 0xffffffffU);
+    histogram.add(700, 5);
+    CHECK(histogram.count(4095) == many + 2 * std::uint64_t{0xffffffffU});
+    CHECK(histogram.total() == histogram.count(4095) + 5);
+    MagnitudeHistogram grown = histogram;
+    grown.grow(1);
+    CHECK(grown.count(3583) == histogram.count(4095));
+    CHECK(grown.count(350) == 5);
+    MagnitudeHistogram merged = grown;
+    merged.merge(histogram);
+    merged.merge(merged);
+    CHECK(merged.count(3583) == 4 * histogram.count(4095));
+    CHECK(merged.total() == 4 * histogram.total());
+    CHECK(merged.block_total(3583 / 16) == merged.count(3583));
+    MagnitudeHistogram repeated;
+    repeated.add_repeated(grown, 4);
+    CHECK(repeated == merged);
+    repeated.pile_up(350);
+    CHECK(repeated.count(350) == merged.total());
+    CHECK(repeated.total() == merged.total());
+    repeated.clear();
+    CHECK(repeated == MagnitudeHistogram{});
+    repeated.grow(0);
+    CHECK(repeated.count(350) == 0);
+}

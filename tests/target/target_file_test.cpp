@@ -131,7 +131,8 @@ TEST_CASE("an unknown key is an error at its place that lists the keys and offer
     check_fault(good + "quantizer: tf\n",
                 "chip.yaml:31:1: target: unknown key 'quantizer': expected one of name, summary, defaults, "
                 "arithmetic, "
-                "activations, weights, constants, weight_operands, no_encoding");
+                "activations, weights, constants, weight_operands, no_encoding, "
+                "fused_outputs");
 }
 
 TEST_CASE("a misplaced key is told where it belongs") {
@@ -220,7 +221,8 @@ TEST_CASE("a section that is no map and a list that is none are errors") {
                 "found nothing");
     check_fault("just text",
                 "chip.yaml:1:1: target: expected a map with name, summary, defaults, arithmetic, "
-                "activations, weights, constants, weight_operands, no_encoding, found 'just text'");
+                "activations, weights, constants, weight_operands, no_encoding, fused_outputs, "
+                "found 'just text'");
 }
 
 TEST_CASE("an input with two rules is an error") {
@@ -246,6 +248,24 @@ TEST_CASE("all faults of a file are reported at once, in its order") {
     CHECK(faults[2] == "chip.yaml:29:5: no_encoding: key 'inputs' is missing");
     CHECK(faults[3] == "chip.yaml:29:31: no_encoding: unknown key 'input': it belongs in weight_operands");
     CHECK(faults[4].find("chip.yaml:31:1: target: unknown key 'extra'") == 0);
+}
+
+TEST_CASE("fused outputs may be left out, and each pair of operators has one rule") {
+    CHECK(parse_target(good, "chip.yaml").fusion_rules.empty());
+    const std::string rules = std::string(good) + "fused_outputs:\n";
+    const std::string end = ", source: e, confidence: verified}\n";
+    const Target target =
+        parse_target(rules + "  - {operators: [Conv, Gemm], into: [Relu], after: [Pad]" + end, "chip.yaml");
+    REQUIRE(target.fusion_rules.size() == 2);
+    REQUIRE(target.fusion_rule("Gemm", "Relu") != nullptr);
+    CHECK(target.fusion_rule("Gemm", "Relu")->after == std::vector<std::string>{"Pad"});
+    CHECK(target.fusion_rule("Gemm", "Relu")->evidence.confidence == Confidence::verified);
+    CHECK(target.fusion_rule("Relu", "Gemm") == nullptr);
+    CHECK_THROWS_WITH_AS(
+        parse_target(rules + "  - {operators: [Conv, Conv], into: [Relu]" + end, "chip.yaml"),
+        doctest::Contains("into: Conv into Relu has a rule already"), Error);
+    CHECK_THROWS_WITH_AS(parse_target(rules + "  - {operators: [Conv], into: [\"a b\"]" + end, "chip.yaml"),
+                         doctest::Contains("into: expected names of ONNX operators, found 'a b'"), Error);
 }
 
 TEST_CASE("what is no YAML, empty or more than one document is an error with its place") {

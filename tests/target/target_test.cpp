@@ -94,6 +94,7 @@ TEST_CASE("every rule of every built-in target says its source") {
         CAPTURE(name);
         for (const WeightRule& rule : target.weight_rules) CHECK(rule.evidence.source.size() > 10);
         for (const SkipRule& rule : target.skip_rules) CHECK(rule.evidence.source.size() > 10);
+        for (const FusionRule& rule : target.fusion_rules) CHECK(rule.evidence.source.size() > 10);
     }
     std::set<std::string_view> names;
     for (const Confidence confidence :
