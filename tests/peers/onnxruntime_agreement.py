@@ -2,13 +2,15 @@
 """Compares every float tensor qcalib's executor makes with onnxruntime's, over all samples of a list.
 
     scripts/test-peers --model M --pictures DIR [--limit N] [OPTION...]
+    scripts/test-peers --model M --inputs ids=a.npy mask=b.npy --inputs ids=c.npy mask=d.npy [OPTION...]
 
 OPTIONs that this script does not know (--resize, --mean, --std, --shape, --isa, ...) go to dump_tensors, which
 reads and preprocesses the samples; onnxruntime gets the very inputs that qcalib used, all optimisation off.
 
 The rule: |a-b| <= 3e-5 M + 1e-4 |b| for each element, b the peer's, M the largest |b| of that tensor over all
 samples. A tensor beyond it passes, and is listed, if a float64 run on the reference kernels is no more than four
-times further from qcalib's values than from the peer's.
+times further from qcalib's values than from the peer's; a distance is that of the farthest element over all
+samples. Both take denormal numbers as zero.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +30,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 ABSOLUTE, RELATIVE, REFERENCE_FACTOR = 3e-5, 1e-4, 4.0
 
+Inputs = dict[str, Path]  # .npy files of one sample, by input
+
 
 @dataclass
 class Agreement:
-    """What is kept of one tensor: its largest |b|, and of each sample the largest |a-b| - RELATIVE |b|."""
+    """What is kept of one tensor: its largest |b|, and the largest |a-b| - RELATIVE |b|."""
 
     largest: float = 0.0
-    excess: dict[int, float] = field(default_factory=dict)
+    excess: float = -np.inf
 
     def add(self, sample: int, ours: np.ndarray, peer: np.ndarray) -> None:
         if ours.shape != peer.shape:
@@ -44,19 +48,18 @@ class Agreement:
         self.largest = max(self.largest, float(finite.max(initial=0)))
         with np.errstate(invalid="ignore"):
             excess = np.abs(ours[differs] - peer[differs]) - RELATIVE * np.abs(peer[differs])
-        self.excess[sample] = float(np.nan_to_num(excess, nan=np.inf).max(initial=-np.inf))
+        self.excess = max(self.excess, float(np.nan_to_num(excess, nan=np.inf).max(initial=-np.inf)))
 
     @property
     def allowed(self) -> float:
         return ABSOLUTE * self.largest
 
-    def samples_beyond(self) -> list[int]:
-        return [sample for sample, excess in self.excess.items() if excess > self.allowed]
+    def is_beyond(self) -> bool:
+        return self.excess > self.allowed
 
     def share(self) -> float:
         """The part of the allowed difference that is used."""
-        worst = max(self.excess.values())
-        return 0.0 if worst <= 0 else worst / self.allowed if self.allowed > 0 else np.inf
+        return 0.0 if self.excess <= 0 else self.excess / self.allowed if self.allowed > 0 else np.inf
 
 
 class Dump:
@@ -89,7 +92,7 @@ class Qcalib:
 
 
 class Peer:
-    """onnxruntime with every tensor of the model made an output and nothing optimised."""
+    """onnxruntime with every tensor of the model made an output, nothing optimised, denormals taken as zero."""
 
     def __init__(self, path: Path) -> None:
         model = onnx.load(path)
@@ -100,26 +103,31 @@ class Peer:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 3
+        options.add_session_config_entry("session.set_denormal_as_zero", "1")
         self.session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         self.inputs = [value.name for value in self.session.get_inputs()]
         self.outputs = [value.name for value in self.session.get_outputs() if value.type == "tensor(float)"]
 
-    def run(self, dump: Dump, names: list[str]) -> Iterator[tuple[str, np.ndarray]]:
-        values = self.session.run(names, {name: dump[name] for name in self.inputs})
+    def run(self, dump: Dump, given: Inputs, names: list[str]) -> Iterator[tuple[str, np.ndarray]]:
+        """Float inputs as qcalib saw them; others, which are not dumped, from the sample's own files."""
+        if lacking := [name for name in self.inputs if name not in dump.files and name not in given]:
+            sys.exit(f"no values for inputs {', '.join(lacking)}, which are not float: give --inputs")
+        inputs = {name: dump[name] if name in dump.files else np.load(given[name]) for name in self.inputs}
+        values = self.session.run(names, inputs)
         while values:
             yield names[len(values) - 1], values.pop()
 
 
-def compare(qcalib: Qcalib, peer: Peer, samples: int) -> dict[str, Agreement]:
+def compare(qcalib: Qcalib, peer: Peer, samples: list[Inputs]) -> dict[str, Agreement]:
     agreements = {name: Agreement() for name in peer.outputs}
-    for sample in range(samples):
-        print(f"\rsample {sample + 1} of {samples}", end="", file=sys.stderr, flush=True)
+    for sample, given in enumerate(samples):
+        print(f"\rsample {sample + 1} of {len(samples)}", end="", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             dump = qcalib.dump(sample, folder)
             if lacking := sorted(set(peer.outputs) - set(dump.files)):
                 sys.exit(f"\nqcalib made no tensor of these names: {', '.join(lacking)}")
-            for name, value in peer.run(dump, peer.outputs):
+            for name, value in peer.run(dump, given, peer.outputs):
                 agreements[name].add(sample, dump[name], value)
     print(file=sys.stderr)
     return agreements
@@ -130,15 +138,14 @@ def farthest(a: np.ndarray, b: np.ndarray) -> float:
         return float(np.nan_to_num(np.abs(a[a != b] - b[a != b]), nan=np.inf).max(initial=0))
 
 
-def judge_by_reference(qcalib: Qcalib, peer: Peer, beyond: dict[str, list[int]]) -> bool:
-    """Lists each tensor beyond the rule with its distances from a float64 run; whether all of them pass."""
-    distances = {name: [0.0, 0.0] for name in beyond}
-    for sample in sorted({sample for samples in beyond.values() for sample in samples}):
-        names = [name for name, samples in beyond.items() if sample in samples]
+def judge_by_reference(qcalib: Qcalib, peer: Peer, samples: list[Inputs], names: list[str]) -> bool:
+    """Lists the tensors `names` with their distances from a float64 run; whether all of them pass."""
+    distances = {name: [0.0, 0.0] for name in names}
+    for sample in range(len(samples) if names else 0):
         with tempfile.TemporaryDirectory() as ours_folder, tempfile.TemporaryDirectory() as reference_folder:
             ours = qcalib.dump(sample, ours_folder)
             reference = qcalib.reference(sample, reference_folder, names)
-            for name, value in peer.run(ours, names):
+            for name, value in peer.run(ours, samples[sample], names):
                 exact = reference[name]
                 distances[name][0] = max(distances[name][0], farthest(ours[name].astype(np.float64), exact))
                 distances[name][1] = max(distances[name][1], farthest(value.astype(np.float64), exact))
@@ -151,9 +158,24 @@ def judge_by_reference(qcalib: Qcalib, peer: Peer, beyond: dict[str, list[int]])
     return passed
 
 
+class AddSample(argparse.Action):
+    """Each --inputs NAME=FILE... is one sample."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        if wrong := [value for value in values if "=" not in value or not Path(value.split("=", 1)[1]).is_file()]:
+            parser.error(f"{option_string}: expected NAME=FILE with a file that is there, found {wrong[0]}")
+        sample = {name: Path(file).resolve() for name, file in (value.split("=", 1) for value in values)}
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), sample])
+
+
 def list_of_samples(arguments: argparse.Namespace, folder: str) -> Path:
     if arguments.list is not None:
         return arguments.list
+    if arguments.inputs is not None:
+        path = Path(folder) / "list.txt"
+        lines = (" ".join(f"{name}:={file}" for name, file in sample.items()) for sample in arguments.inputs)
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
     pictures = sorted(path for path in arguments.pictures.iterdir() if path.suffix.lower() in PICTURES)
     if not pictures:
         sys.exit(f"{arguments.pictures}: no pictures there")
@@ -169,6 +191,8 @@ def main() -> int:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--pictures", type=Path, help="a folder of pictures")
     source.add_argument("--list", type=Path, help="a list of samples, as qcalib takes it")
+    source.add_argument("--inputs", action=AddSample, nargs="+", metavar="NAME=FILE",
+                        help="the .npy files of one sample; again for another")
     parser.add_argument("--limit", type=int, help="at most this many samples")
     parser.add_argument("--dump-tool", type=Path, default=ROOT / "build/release/tests/tools/dump_tensors")
     arguments, options = parser.parse_known_args()
@@ -176,13 +200,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = list_of_samples(arguments, folder)
         lines = [line for line in path.read_text().splitlines() if line.strip() and line[0] not in "#%"]
-        samples = min(len(lines), arguments.limit or len(lines))
+        samples = (arguments.inputs or [{} for _ in lines])[:arguments.limit]
         qcalib = Qcalib(arguments.dump_tool, arguments.model, path, options)
         peer = Peer(arguments.model)
         agreements = compare(qcalib, peer, samples)
-        beyond = {name: bad for name, agreement in agreements.items() if (bad := agreement.samples_beyond())}
-        passed = judge_by_reference(qcalib, peer, beyond)
-    print(f"{len(agreements)} float tensors over {samples} samples, onnxruntime {onnxruntime.__version__}: "
+        beyond = [name for name, agreement in agreements.items() if agreement.is_beyond()]
+        passed = judge_by_reference(qcalib, peer, samples, beyond)
+    print(f"{len(agreements)} float tensors over {len(samples)} samples, onnxruntime {onnxruntime.__version__}: "
           f"{len(beyond)} beyond the rule")
     if within := [name for name in agreements if name not in beyond]:
         nearest = max(within, key=lambda name: agreements[name].share())

@@ -1,9 +1,10 @@
 // Runs a model on one sample of a list and writes every float tensor it makes as .npy (special characters of
 // its name become `_`), with an index.json: a list of {"name", "file", "constant"} in the order made. Graph
-// inputs are among them; initializers are not.
+// inputs are among them; initializers are not. Of what a body makes several times, the last is kept.
 
 #include <cctype>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include <CLI/CLI.hpp>
@@ -106,10 +107,15 @@ class DumpTap : public Tap {
     }
     void write(ValueId value, TensorView view, bool constant) {
         if (!is_floating(view.descriptor->type)) return;
+        if (const auto made = file_of_.find(value); made != file_of_.end()) {
+            write_npy(folder_ / made->second, view);
+            return;
+        }
         std::string file = stem_of(graph_.values[value].name) + ".npy";
         if (!files_.insert(file).second) file = fmt::format("{}.{}", value, file);
         write_npy(folder_ / file, view);
         index_.push_back({{"name", graph_.values[value].name}, {"file", file}, {"constant", constant}});
+        file_of_.emplace(value, std::move(file));
     }
     void write_index() const {
         const auto replace = nlohmann::json::error_handler_t::replace;
@@ -121,6 +127,7 @@ class DumpTap : public Tap {
     std::filesystem::path folder_;
     std::set<std::string> names_;
     std::set<std::string> files_;
+    std::map<ValueId, std::string> file_of_;
     nlohmann::json index_ = nlohmann::json::array();
 };
 
