@@ -49,8 +49,10 @@ class Mode {
 
 class Forward : public Mode {
   public:
-    Forward(const Model& model, std::span<const Tensor> inputs)
-        : inputs_(inputs), program_(model.graph, builtin_kernels(), {}), plan_(program_.plan(inputs)) {}
+    Forward(const Model& model, std::span<const Tensor> inputs, ProgramOptions options = {})
+        : inputs_(inputs),
+          program_(model.graph, builtin_kernels(), {}, std::move(options)),
+          plan_(program_.plan(inputs)) {}
     void run(std::uint64_t sample) override { frame_.run(plan_, inputs_, sample); }
 
     Frame& frame() { return frame_; }
@@ -100,12 +102,17 @@ TensorNames target_tensors(const Graph& graph) {
 
 std::unique_ptr<Mode> make_mode(const std::string& name, const Model& model, std::span<const Tensor> inputs) {
     if (name == "forward") return std::make_unique<Forward>(model, inputs);
+    if (name == "unfused") {
+        ProgramOptions options;
+        options.fuse = false;
+        return std::make_unique<Forward>(model, inputs, options);
+    }
     CounterSettings settings;
     settings.extremes_only = name == "extremes";
     TensorNames names;
     if (name == "target") names = target_tensors(*model.graph);
     if (name != "full" && name != "extremes" && name != "target") {
-        fail("mode: expected forward, extremes, full or target, found {}", name);
+        fail("mode: expected forward, unfused, extremes, full or target, found {}", name);
     }
     return std::make_unique<Counted>(model, inputs, settings, names);
 }
