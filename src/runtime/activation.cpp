@@ -21,10 +21,6 @@ float activated(const Activation& activation, float x) {
             const float raised = x < activation.a ? activation.a : x;
             return raised > activation.b ? activation.b : raised;
         }
-        case Activation::Kind::sigmoid:
-            return 1 / (1 + std::exp(-x));
-        case Activation::Kind::silu:
-            return x / (1 + std::exp(-x));
         case Activation::Kind::hard_swish:
             return x * std::fmin(std::fmax(x + 3, 0.0F), 6.0F) / 6;
         case Activation::Kind::linear:

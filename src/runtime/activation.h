@@ -13,8 +13,6 @@ struct Activation {
     enum class Kind : std::uint8_t {
         leaky_relu,  // x < 0 ? a x : x; Relu with a = 0
         clip,        // min(max(x, a), b)
-        sigmoid,     // 1 / (1 + e^-x)
-        silu,        // x sigmoid(x)
         hard_swish,  // x min(max(x + 3, 0), 6) / 6
         linear,      // a x + b
     };

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <numbers>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "runtime/activation.h"
+#include "runtime/value_uses.h"
 
 namespace qcalib {
 
@@ -20,14 +25,14 @@ struct Link {
     ValueId output = no_value;
 };
 
+bool is_product(const Node& node, ValueId a, ValueId b) {
+    return node.op_type == "Mul" && node.domain.empty() && node.inputs.size() == 2 &&
+           ((node.inputs[0] == a && node.inputs[1] == b) || (node.inputs[0] == b && node.inputs[1] == a));
+}
+
 class ChainFinder {
   public:
-    ChainFinder(const Graph& graph, const std::vector<bool>& wanted,
-                const std::function<const Tensor*(ValueId)>& constant)
-        : graph_(graph), constant_(constant), seen_(wanted), users_(graph.values.size()) {
-        for (const ValueId output : graph.outputs) seen_[output] = true;
-        for (NodeIndex index = 0; index < graph.nodes.size(); ++index) list_uses(index);
-    }
+    ChainFinder(const Graph& graph, const ValueUses& uses) : graph_(graph), uses_(uses) {}
 
     // What happens to `value` before anybody sees it, link by link.
     std::vector<Link> chain_from(ValueId value) const {
@@ -39,30 +44,10 @@ class ChainFinder {
         return chain;
     }
 
-    bool is_float(ValueId value) const {
-        const DataType declared = graph_.values[value].declared_type;
-        return declared == DataType::float32 || declared == DataType::undefined;
-    }
-
   private:
-    void list_uses(NodeIndex index) {
-        const Node& node = graph_.nodes[index];
-        for (const ValueId input : node.inputs) {
-            if (input == no_value) continue;
-            users_[input].push_back(index);
-            if (node.owner != no_node) seen_[input] = true;
-        }
-        for (const ValueId captured : node.captured) seen_[captured] = true;
-        for (const Body& body : node.bodies) {
-            for (const ValueId output : body.outputs) seen_[output] = true;
-        }
-    }
-
-    bool hidden(ValueId value) const { return !seen_[value] && is_float(value); }
-
     std::optional<Link> link_from(ValueId value) const {
-        if (!hidden(value)) return std::nullopt;
-        const std::vector<NodeIndex>& users = users_[value];
+        if (!uses_.hidden(value)) return std::nullopt;
+        const std::vector<NodeIndex>& users = uses_.users(value);
         if (users.size() == 1) return single_link(value, users[0]);
         if (users.size() != 2) return std::nullopt;
         for (const auto& [gate, product] : {std::pair(users[0], users[1]), std::pair(users[1], users[0])}) {
@@ -75,7 +60,7 @@ class ChainFinder {
     std::optional<Link> single_link(ValueId value, NodeIndex index) const {
         const Node& node = graph_.nodes[index];
         std::optional<Activation> activation = activation_of(node, value);
-        if (!activation || !is_float(node.outputs[0])) return std::nullopt;
+        if (!activation || !uses_.is_float(node.outputs[0])) return std::nullopt;
         return Link{*activation, {index}, node.outputs[0]};
     }
 
@@ -85,7 +70,6 @@ class ChainFinder {
             return std::nullopt;
         if (node.op_type == "Relu") return Activation{leaky_relu, 0, 0};
         if (node.op_type == "LeakyRelu") return Activation{leaky_relu, node.attribute("alpha", 0.01F), 0};
-        if (node.op_type == "Sigmoid") return Activation{sigmoid, 0, 0};
         if (node.op_type == "HardSwish") return Activation{hard_swish, 0, 0};
         if (node.op_type == "Clip") return clip_of(node, value);
         return linear_of(node, value);
@@ -118,7 +102,7 @@ class ChainFinder {
         return std::nullopt;
     }
 
-    // x times a gate made of x: SiLU and HardSwish.
+    // x times a gate made of x: HardSwish.
     std::optional<Link> gated_link(ValueId value, NodeIndex gate_index, NodeIndex product_index) const {
         const Node& gate = graph_.nodes[gate_index];
         if (!gate.domain.empty() || gate.outputs.size() != 1 || gate.outputs[0] == no_value)
@@ -126,9 +110,8 @@ class ChainFinder {
         if (gate.op_type == "Add") return written_out_hard_swish(value, gate_index, product_index);
         const Node& product = graph_.nodes[product_index];
         if (!multiplies(product, value, gate.outputs[0]) || !used_once(gate.outputs[0])) return std::nullopt;
-        Link link{{Activation::Kind::silu, 1, 0}, {gate_index, product_index}, product.outputs[0]};
-        if (gate.op_type == "Sigmoid") return link;
-        link.activation.kind = Activation::Kind::hard_swish;
+        const Link link{
+            {Activation::Kind::hard_swish, 0, 0}, {gate_index, product_index}, product.outputs[0]};
         const bool of_hard_swish =
             std::abs(gate.attribute("alpha", 0.2F) * 6 - 1) < 1e-6F && gate.attribute("beta", 0.5F) == 0.5F;
         if (gate.op_type == "HardSigmoid" && of_hard_swish) return link;
@@ -141,7 +124,7 @@ class ChainFinder {
         const Node& add = graph_.nodes[add_index];
         const std::optional<Activation> shift = linear_of(add, value);
         if (!shift || shift->b != 3 || !used_once(add.outputs[0])) return std::nullopt;
-        const NodeIndex clip_index = users_[add.outputs[0]][0];
+        const NodeIndex clip_index = uses_.only_user(add.outputs[0]);
         const Node& clip = graph_.nodes[clip_index];
         if (clip.op_type != "Clip") return std::nullopt;
         const std::optional<Activation> bounds = clip_of(clip, add.outputs[0]);
@@ -149,7 +132,7 @@ class ChainFinder {
         const Node& product = graph_.nodes[product_index];
         if (!multiplies(product, value, clip.outputs[0]) || !used_once(product.outputs[0]))
             return std::nullopt;
-        const NodeIndex division_index = users_[product.outputs[0]][0];
+        const NodeIndex division_index = uses_.only_user(product.outputs[0]);
         const Node& division = graph_.nodes[division_index];
         if (division.op_type != "Div" || division.inputs[0] != product.outputs[0] ||
             number(division.inputs[1]) != 6.0F) {
@@ -161,29 +144,13 @@ class ChainFinder {
     }
 
     bool multiplies(const Node& node, ValueId a, ValueId b) const {
-        return node.op_type == "Mul" && node.domain.empty() && node.inputs.size() == 2 &&
-               ((node.inputs[0] == a && node.inputs[1] == b) ||
-                (node.inputs[0] == b && node.inputs[1] == a)) &&
-               is_float(node.outputs[0]);
+        return is_product(node, a, b) && uses_.is_float(node.outputs[0]);
     }
-
-    bool used_once(ValueId value) const { return hidden(value) && users_[value].size() == 1; }
-
-    std::optional<float> number(ValueId value) const {
-        if (value == no_value) return std::nullopt;
-        const Tensor* tensor = constant_(value);
-        if (tensor == nullptr || tensor->type() != DataType::float32 || tensor->view().elements() != 1) {
-            return std::nullopt;
-        }
-        // A number of a higher rank than the convolution would raise the output's.
-        if (tensor->shape().size() > 3) return std::nullopt;
-        return static_cast<float>(numbers_of(tensor->view())[0]);
-    }
+    bool used_once(ValueId value) const { return uses_.only_user(value) != no_node; }
+    std::optional<float> number(ValueId value) const { return uses_.number(value); }
 
     const Graph& graph_;
-    const std::function<const Tensor*(ValueId)>& constant_;
-    std::vector<bool> seen_;  // wanted, or used in a way that no chain goes through
-    std::vector<std::vector<NodeIndex>> users_;
+    const ValueUses& uses_;
 };
 
 }  // namespace
@@ -209,44 +176,127 @@ bool append(std::vector<Activation>& activations, const Activation& next) {
 
 }  // namespace
 
-FusedGraph fuse_convolutions(std::shared_ptr<const Graph> graph, const std::vector<bool>& wanted,
-                             const std::function<const Tensor*(ValueId)>& constant) {
-    const ChainFinder finder(*graph, wanted, constant);
-    FusedGraph fused{graph, std::vector<bool>(graph->nodes.size(), false)};
-    std::shared_ptr<Graph> changed;
-    for (NodeIndex index = 0; index < graph->nodes.size(); ++index) {
-        const Node& node = graph->nodes[index];
-        if (node.op_type != "Conv" || !node.domain.empty() || node.owner != no_node ||
-            node.outputs.size() != 1 || node.outputs[0] == no_value) {
-            continue;
-        }
-        const std::vector<Link> chain = finder.chain_from(node.outputs[0]);
-        if (chain.empty()) continue;
-        if (changed == nullptr) changed = std::make_shared<Graph>(*graph);
+namespace {
+
+// Makes the changes to a copy of a graph.
+class GraphFuser {
+  public:
+    GraphFuser(std::shared_ptr<const Graph> graph, const ValueUses& uses)
+        : original_(std::move(graph)),
+          uses_(uses),
+          changed_(std::make_shared<Graph>(*original_)),
+          absorbed_(original_->nodes.size(), false) {}
+
+    void fuse_convolution(NodeIndex index) {
+        const Node& node = original_->nodes[index];
+        const std::vector<Link> chain = ChainFinder(*original_, uses_).chain_from(node.outputs[0]);
         std::vector<Activation> activations;
-        const Link* last_link = nullptr;
+        std::vector<NodeIndex> nodes{index};
         for (const Link& link : chain) {
             if (!append(activations, link.activation)) break;
-            last_link = &link;
-            for (const NodeIndex done : link.nodes) fused.absorbed[done] = true;
+            nodes.insert(nodes.end(), link.nodes.begin(), link.nodes.end());
         }
+        if (activations.empty()) return;
         Node whole = node;
-        whole.domain = fused_domain;
-        whole.outputs = {last_link->output};
         whole.attributes["activations"] = to_strings(activations);
-        fused.absorbed[index] = true;
-        const NodeIndex last = last_link->nodes.back();
-        fused.absorbed[last] = false;
-        changed->nodes[last] = std::move(whole);
-        changed->values[last_link->output].producer = last;
+        replace(nodes, std::move(whole));
     }
+
+    // Sigmoid, Mul with its input.
+    void fuse_swish(NodeIndex index) {
+        const Node& sigmoid = original_->nodes[index];
+        const NodeIndex product = uses_.only_user(sigmoid.outputs[0]);
+        if (product == no_node ||
+            !is_product(original_->nodes[product], sigmoid.inputs[0], sigmoid.outputs[0]))
+            return;
+        Node whole = sigmoid;
+        whole.op_type = "Swish";
+        replace({index, product}, std::move(whole));
+    }
+
+    // Div by the root of 2, Erf, Add 1, Mul with what was divided, Mul by 1/2.
+    void fuse_gelu(NodeIndex index) {
+        const Node& division = original_->nodes[index];
+        const std::optional<float> root = uses_.number(division.inputs[1]);
+        if (!root || std::abs(*root - std::numbers::sqrt2_v<float>) > 1e-6F) return;
+        const NodeIndex erf = next(index, "Erf");
+        const NodeIndex sum = erf == no_node ? no_node : next(erf, "Add");
+        if (sum == no_node || other_number(sum, erf) != 1.0F) return;
+        const NodeIndex product = next(sum, "Mul");
+        if (product == no_node ||
+            !is_product(original_->nodes[product], division.inputs[0], original_->nodes[sum].outputs[0])) {
+            return;
+        }
+        const NodeIndex half = next(product, "Mul");
+        if (half == no_node || other_number(half, product) != 0.5F) return;
+        Node whole = division;
+        whole.op_type = "Gelu";
+        whole.inputs = {division.inputs[0]};
+        replace({index, erf, sum, product, half}, std::move(whole));
+    }
+
+    FusedGraph take() {
+        for (NodeIndex index = 0; index < absorbed_.size(); ++index) {
+            if (!absorbed_[index]) continue;
+            changed_->nodes[index].inputs.clear();
+            changed_->nodes[index].outputs.clear();
+        }
+        return {std::move(changed_), std::move(absorbed_)};
+    }
+
+  private:
+    // The only reader of the node's output, where it is a node of that kind.
+    NodeIndex next(NodeIndex index, std::string_view op_type) const {
+        const NodeIndex user = uses_.only_user(original_->nodes[index].outputs[0]);
+        if (user == no_node) return no_node;
+        const Node& node = original_->nodes[user];
+        return node.op_type == op_type && node.domain.empty() && node.outputs.size() == 1 ? user : no_node;
+    }
+
+    // The number that the node combines with the output of `from`.
+    std::optional<float> other_number(NodeIndex index, NodeIndex from) const {
+        const Node& node = original_->nodes[index];
+        const std::size_t own = node.inputs[0] == original_->nodes[from].outputs[0] ? 0 : 1;
+        return uses_.number(node.inputs[1 - own]);
+    }
+
+    // Puts `whole` in the place of the last of `nodes`, whose output it makes.
+    void replace(std::span<const NodeIndex> nodes, Node whole) {
+        if (std::any_of(nodes.begin(), nodes.end(), [&](NodeIndex index) { return absorbed_[index]; }))
+            return;
+        for (const NodeIndex index : nodes) absorbed_[index] = true;
+        const NodeIndex last = nodes.back();
+        absorbed_[last] = false;
+        whole.domain = fused_domain;
+        whole.outputs = original_->nodes[last].outputs;
+        changed_->nodes[last] = std::move(whole);
+    }
+    void replace(std::initializer_list<NodeIndex> nodes, Node whole) {
+        replace(std::span(nodes.begin(), nodes.size()), std::move(whole));
+    }
+
+    std::shared_ptr<const Graph> original_;
+    const ValueUses& uses_;
+    std::shared_ptr<Graph> changed_;
+    std::vector<bool> absorbed_;
+};
+
+}  // namespace
+
+FusedGraph fuse_nodes(const std::shared_ptr<const Graph>& graph, const std::vector<bool>& wanted,
+                      const std::function<const Tensor*(ValueId)>& constant) {
+    const ValueUses uses(*graph, wanted, constant);
+    GraphFuser fuser(graph, uses);
     for (NodeIndex index = 0; index < graph->nodes.size(); ++index) {
-        if (!fused.absorbed[index]) continue;
-        changed->nodes[index].inputs.clear();
-        changed->nodes[index].outputs.clear();
+        const Node& node = graph->nodes[index];
+        const bool plain = node.domain.empty() && node.owner == no_node && node.outputs.size() == 1 &&
+                           node.outputs[0] != no_value && constant(node.outputs[0]) == nullptr;
+        if (!plain) continue;
+        if (node.op_type == "Conv") fuser.fuse_convolution(index);
+        if (node.op_type == "Sigmoid") fuser.fuse_swish(index);
+        if (node.op_type == "Div") fuser.fuse_gelu(index);
     }
-    if (changed != nullptr) fused.graph = std::move(changed);
-    return fused;
+    return fuser.take();
 }
 
 }  // namespace qcalib

@@ -16,12 +16,15 @@ struct FusedGraph {
     std::vector<bool> absorbed;  // per node: another node does its work, it is empty and not to be run
 };
 
-// Looks for convolutions whose output goes through activations (Relu, LeakyRelu, Clip, Sigmoid, SiLU,
-// HardSwish also where they are written out, multiplication by and addition of a number) before anybody wants
-// to see it, and makes each such chain one node "qcalib.Conv" in the place of the chain's last. `wanted` says
-// per value whether somebody does; `constant` answers the value of a tensor that is known, or nullptr. Nodes
-// of bodies are left alone. A NaN that a fused Relu or Clip meets may become one of its bounds.
-FusedGraph fuse_convolutions(std::shared_ptr<const Graph> graph, const std::vector<bool>& wanted,
-                             const std::function<const Tensor*(ValueId)>& constant);
+// Makes one node of several where nobody wants to see what is between, in the place of the last of them:
+//   qcalib.Conv   a convolution and the Relu, LeakyRelu, Clip, HardSwish (also written out), multiplications
+//   by and
+//                 additions of numbers behind it; a NaN that meets its Relu or Clip may become a bound
+//   qcalib.Swish  Sigmoid and Mul with its input
+//   qcalib.Gelu   Div by the root of 2, Erf, Add 1, Mul, Mul by 1/2
+// `wanted` says per value whether somebody wants it; `constant` answers the value of a tensor that is known,
+// or nullptr. Nodes of bodies are left alone.
+FusedGraph fuse_nodes(const std::shared_ptr<const Graph>& graph, const std::vector<bool>& wanted,
+                      const std::function<const Tensor*(ValueId)>& constant);
 
 }  // namespace qcalib

@@ -60,12 +60,6 @@ dnnl::primitive_attr attributes_of(const ConvolutionShape& shape) {
             case Activation::Kind::clip:
                 append(after, dnnl::algorithm::eltwise_clip, activation.a, activation.b);
                 break;
-            case Activation::Kind::sigmoid:
-                append(after, dnnl::algorithm::eltwise_logistic, 0, 0);
-                break;
-            case Activation::Kind::silu:
-                append(after, dnnl::algorithm::eltwise_swish, 1, 0);
-                break;
             case Activation::Kind::hard_swish:
 #if DNNL_VERSION_MAJOR >= 3
                 append(after, dnnl::algorithm::eltwise_hardswish, 1.0F / 6, 0.5F);

@@ -276,7 +276,7 @@ void Program::fold_one(NodeIndex index) {
 void Program::fuse() {
     std::vector<bool> wanted;
     for (const TapRight right : rights_) wanted.push_back(right != TapRight::ignore);
-    FusedGraph fused = fuse_convolutions(graph_, wanted, [&](ValueId value) { return constant(value); });
+    FusedGraph fused = fuse_nodes(graph_, wanted, [&](ValueId value) { return constant(value); });
     graph_ = std::move(fused.graph);
     for (NodeIndex index = 0; index < graph_->nodes.size(); ++index) {
         const Node& node = graph_->nodes[index];

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fusion.h"
 #include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
 #include "runtime/kernels/elementwise_unary_rows.h"
@@ -167,6 +168,7 @@ constexpr UnaryOperator operators[] = {
     {"Sigmoid", 6, "1 / (1 + e^-x)", F::sigmoid, floats<[](double x, const P&) { return sigmoid(x); }>},
     {"HardSigmoid", 6, "alpha x + beta within [0, 1]", F::hard_sigmoid, floats<[](double x, const P& p) { return clamp_unit(p.a * x + p.b); }>, hard_sigmoid_parameters},
     {"HardSwish", 14, "x times x/6 + 1/2 within [0, 1]", F::hard_swish, floats<[](double x, const P&) { return x * clamp_unit(x / 6 + 0.5); }>},
+    {"Swish", 24, "x / (1 + e^(-alpha x))", F::swish, floats<[](double x, const P& p) { return x * sigmoid(p.a * x); }>, unit_alpha},
     {"Tanh", 6, "hyperbolic tangent", F::tanh, floats<[](double x, const P&) { return std::tanh(x); }>},
     {"Softplus", 1, "log(1 + e^x)", F::softplus, floats<[](double x, const P&) { return std::isnan(x) ? x : softplus(x); }>},
     {"Softsign", 1, "x / (1 + |x|)", F::softsign, floats<[](double x, const P&) { return x / (1 + std::fabs(x)); }>},
@@ -254,6 +256,7 @@ class FastUnaryKernel : public UnaryKernel {
 
   protected:
     void choose(const UnaryOperator& definition, const TensorDescriptor& input) override {
+        if (definition.fast == F::swish && parameters_.a != 1) return;
         const bool approximate = definition.fast == F::gelu && parameters_.a != 0;
         const UnaryFunction function = approximate ? F::gelu_tanh : definition.fast;
         if (input.type == DataType::float32) fast_ = fast_unary_row(function);
@@ -273,6 +276,10 @@ void register_elementwise_unary(KernelRegistry& registry) {
         entry.summary = definition.summary;
         entry.make = make_kernel<FastUnaryKernel>;
         entry.make_reference = make_kernel<UnaryKernel>;
+        registry.add(entry);
+        if (definition.fast != F::swish && definition.fast != F::gelu) continue;
+        entry.domain = fused_domain;
+        entry.since = 1;
         registry.add(std::move(entry));
     }
 }
