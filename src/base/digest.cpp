@@ -26,6 +26,15 @@ Digest Sha256::finish() {
     return digest;
 }
 
+Digest Sha256::so_far() const {
+    const State copy;
+    EVP_MD_CTX_copy_ex(copy.context.get(), state_->context.get());
+    Digest digest = {};
+    unsigned int length = 0;
+    EVP_DigestFinal_ex(copy.context.get(), reinterpret_cast<unsigned char*>(digest.data()), &length);
+    return digest;
+}
+
 std::string to_hex(std::span<const std::byte> bytes) {
     std::string text;
     for (const std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));

@@ -20,6 +20,8 @@ class Sha256 {
 
     void update(std::span<const std::byte> bytes);
     Digest finish();
+    // The digest of the bytes given so far; more may follow.
+    Digest so_far() const;
 
   private:
     struct State;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,16 @@ std::pair<int, std::size_t> open_regular_file(const std::filesystem::path& path)
              S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
     }
     return {descriptor, static_cast<std::size_t>(status.st_size)};
+}
+
+// Locks the file for as long as the descriptor is open, which ends with the process, however that ends. Where
+// the file system has no locks, there is none. False where another process has it, or had and has moved it.
+bool lock(int descriptor, const std::filesystem::path& path) {
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+    struct stat opened = {};
+    struct stat named = {};
+    return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
 }  // namespace
@@ -102,15 +113,35 @@ OutputFile::OutputFile(std::filesystem::path path, std::string_view temporary_su
     : path_(std::move(path)) {
     temporary_ = path_;
     temporary_ += temporary_suffix;
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    open_temporary(O_CREAT, 0);
+}
+
+OutputFile::OutputFile(std::filesystem::path path, std::string_view temporary_suffix, std::uint64_t kept)
+    : path_(std::move(path)), stays_(true), size_(kept) {
+    temporary_ = path_;
+    temporary_ += temporary_suffix;
+    open_temporary(0, kept);
+}
+
+void OutputFile::open_temporary(int flags, std::uint64_t kept) {
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644);
     if (descriptor_ < 0) fail("{}: cannot be written: {}", shown(path_), system_message(errno));
+    const auto end = static_cast<off_t>(kept);
+    const bool locked = lock(descriptor_, temporary_);
+    const bool cut = locked && (::ftruncate(descriptor_, end) == 0 || errno == EINVAL) &&
+                     ::lseek(descriptor_, end, SEEK_SET) == end;
+    if (!cut) {
+        const std::string reason = locked ? system_message(errno) : "another run is writing it";
+        ::close(std::exchange(descriptor_, -1));
+        fail("{}: cannot be written: {}", shown(path_), reason);
+    }
     buffer_.reserve(write_buffer_bytes);
 }
 
 OutputFile::~OutputFile() {
     if (descriptor_ < 0) return;
+    if (!stays_) ::unlink(temporary_.c_str());
     ::close(descriptor_);
-    ::unlink(temporary_.c_str());
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
@@ -134,15 +165,25 @@ void OutputFile::flush_buffer() {
     buffer_.clear();
 }
 
-void OutputFile::commit() {
+void OutputFile::bring_to_disk() {
     flush_buffer();
     if (::fsync(descriptor_) != 0 && errno != EINVAL) {
         fail("{}: cannot be written: {}", shown(path_), system_message(errno));
     }
+}
+
+void OutputFile::sync() {
+    bring_to_disk();
+    stays_ = true;
+}
+
+void OutputFile::commit() {
+    bring_to_disk();
+    const bool in_place = ::rename(temporary_.c_str(), path_.c_str()) == 0;
+    const int code = errno;
+    if (!in_place && !stays_) ::unlink(temporary_.c_str());
     ::close(std::exchange(descriptor_, -1));
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-        const int code = errno;
-        ::unlink(temporary_.c_str());
+    if (!in_place) {
         fail("{}: cannot be put in place: {}", shown(path_), system_message(code));
     }
 }

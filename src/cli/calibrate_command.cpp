@@ -2,14 +2,17 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/convergence_summary.h"
 #include "cli/data_options.h"
 #include "cli/encoding_options.h"
+#include "cli/explain_options.h"
 #include "cli/interrupt.h"
 #include "cli/output_folder.h"
 #include "cli/subcommands.h"
 #include "cli/tensor_options.h"
 #include "engine/calibration.h"
 #include "graph/onnx_file.h"
+#include "ranges/mask_like.h"
 #include "report/operator_costs.h"
 #include "report/statistics_summary.h"
 #include "report/table.h"
@@ -27,9 +30,13 @@ double seconds_since(Clock::time_point start) {
 
 std::string counted_samples(const CalibrationResult& result) {
     const std::size_t skipped = result.skipped.size();
-    if (result.sequences == 0) return fmt::format("{} counted, {} skipped", result.samples, skipped);
-    return fmt::format("{} steps of {} sequences counted, {} sequences skipped", result.samples,
-                       result.sequences, skipped);
+    const std::string resumed =
+        result.resumed == 0 ? "" : fmt::format(", {} of these before a checkpoint", result.resumed);
+    if (result.sequences == 0) {
+        return fmt::format("{} counted, {} skipped{}", result.samples, skipped, resumed);
+    }
+    return fmt::format("{} steps of {} sequences counted, {} sequences skipped{}", result.samples,
+                       result.sequences, skipped, resumed);
 }
 
 class CalibrateCommand : public Command {
@@ -45,7 +52,8 @@ class CalibrateCommand : public Command {
     std::string statistics_name() const;
     CalibrationOptions calibration_options() const;
     void print_summary(const Console& console, const CalibrationResult& result, const StatisticsFile& file,
-                       double load_seconds, double emit_seconds) const;
+                       const std::vector<std::string>& convergence, double load_seconds,
+                       double emit_seconds) const;
     void print_costs(const Console& console, const CalibrationResult& result, double load_seconds,
                      double emit_seconds) const;
 
@@ -54,9 +62,11 @@ class CalibrateCommand : public Command {
     DataOptions data_;
     EncodingOptions encodings_;
     TensorOptions tensors_;
+    ExplainOptions explain_;
     unsigned jobs_ = 0;
     std::string memory_;
     std::string isa_ = "best";
+    std::optional<std::int64_t> checkpoint_;
     std::optional<double> mask_below_;
     std::string dump_input_;
     bool reference_kernels_ = false;
@@ -70,6 +80,7 @@ void CalibrateCommand::add_options(CLI::App& app) {
     app.add_option("-o,--output", output_, "Folder for the files written")->capture_default_str();
     data_.add_to(app);
     encodings_.add_to(app, false);
+    explain_.add_to(app);
     tensors_.add_to(app);
     const std::string group = "Run";
     app.add_option("--jobs", jobs_, "Workers, each running whole samples (default: one a core)")
@@ -77,6 +88,14 @@ void CalibrateCommand::add_options(CLI::App& app) {
     app.add_option("--memory", memory_,
                    "Memory the run may take, as 4G: fewer workers run where they would not fit")
         ->group(group);
+    app.add_option(
+           "--checkpoint", checkpoint_,
+           "Keep the statistics so far in <stem>.qstats.checkpoint after every N samples (sequences): "
+           "the same command goes on from there where the run was broken off, also without this "
+           "flag, and leaves the same bytes as one that was not. A checkpoint of another run is "
+           "refused; remove it to start anew")
+        ->group(group)
+        ->type_name("N");
     app.add_option("--mask-below", mask_below_, "Values below this negative number are masks, not data")
         ->group(group);
     app.add_option("--isa", isa_, "Instruction set to hold to: sse4, avx2, avx512 or best")
@@ -112,6 +131,10 @@ CalibrationOptions CalibrateCommand::calibration_options() const {
     options.shards = data_.selection().shards;
     options.jobs = jobs_;
     options.memory = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
+    if (checkpoint_ && *checkpoint_ < 1) {
+        fail("--checkpoint: expected a number of samples from 1 on, found {}", *checkpoint_);
+    }
+    options.checkpoint = static_cast<std::uint64_t>(checkpoint_.value_or(0));
     options.profile = perf_;
     options.strict = strict_;
     options.interrupted = &InterruptHandler::flag();
@@ -131,12 +154,14 @@ ExitCode CalibrateCommand::run(Console& console) {
     }
     const Model model = read_onnx_file(model_);
     for (const std::string& remark : model.remarks) remarks.add(remark);
+    explain_.check(*model.graph, emissions);
     const std::vector<std::string> missing = missing_operators(*model.graph, builtin_kernels());
     if (!missing.empty()) {
         fail("{}: cannot be run, {} not supported:\n  {}", printable(model_),
              missing.size() == 1 ? "an operator is" : "operators are", join(missing, "\n  "));
     }
     std::vector<InputSpec> inputs = data_.inputs(*model.graph);
+    options.note = [&](const std::string& text) { console.note(text); };
     options.carries = data_.carries(*model.graph, inputs, remarks);
     std::size_t group = 1;
     const SelectedSamples samples = data_.samples(inputs, group, remarks);
@@ -160,19 +185,22 @@ ExitCode CalibrateCommand::run(Console& console) {
     const Clock::time_point emit_start = Clock::now();
     const StatisticsFile file(statistics);
     write_emissions(emissions, assignment, *model.graph, file, remarks);
+    for (std::string& remark : far_value_remarks(file)) remarks.add(std::move(remark));
     written_ = {statistics};
     for (const Emission& emission : emissions) written_.push_back(emission.file);
     for (const SkippedSample& skipped : result.skipped) remarks.add("skipped: " + skipped.reason);
     const double emit_seconds = seconds_since(emit_start);
-    print_summary(console, result, file, load_seconds, emit_seconds);
+    print_summary(console, result, file, convergence_summary(file, emissions, assignment), load_seconds,
+                  emit_seconds);
+    console.print(explain_.text(emissions, assignment, *model.graph, file));
     if (perf_) print_costs(console, result, load_seconds, emit_seconds);
     console.remarks(remarks);
     return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
 }
 
 void CalibrateCommand::print_summary(const Console& console, const CalibrationResult& result,
-                                     const StatisticsFile& file, double load_seconds,
-                                     double emit_seconds) const {
+                                     const StatisticsFile& file, const std::vector<std::string>& convergence,
+                                     double load_seconds, double emit_seconds) const {
     if (console.quiet()) return;
     const StatisticsSummary summary = summarize_statistics(file);
     Table table;
@@ -184,7 +212,10 @@ void CalibrateCommand::print_summary(const Console& console, const CalibrationRe
     table.row({"all zero", count_and_names(summary.all_zero)});
     table.row({"with NaN", count_and_names(summary.with_nan)});
     table.row({"with Inf", count_and_names(summary.with_infinity)});
-    table.row({"with masks", count_and_names(summary.with_masks)});
+    table.row(
+        {"with masks", count_and_names(summary.with_masks) +
+                           (summary.masks > 0 ? fmt::format(", {} values left out", summary.masks) : "")});
+    add_rows(table, "convergence", convergence);
     table.row({"workers", fmt::format("{}, each {}, packed weights {}", result.jobs,
                                       human_bytes(result.worker_bytes), human_bytes(result.weight_bytes))});
     const StageSeconds& seconds = result.seconds;

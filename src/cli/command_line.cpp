@@ -103,7 +103,7 @@ ExitCode run_command_line(int argument_count, const char* const* arguments) {
         console.error(error.what());
         return ExitCode::bad_input;
     } catch (const Interrupted&) {
-        console.error("interrupted: nothing was written");
+        console.error("interrupted: no statistics were written");
         return ExitCode::interrupted;
     } catch (const std::bad_alloc&) {
         console.error("out of memory: try fewer --jobs");

@@ -51,11 +51,12 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::advance(std::size_t done, std::size_t total, std::string_view current) {
     if (console_.quiet()) return;
+    if (!before_) before_ = done - 1;
     const Clock::time_point now = Clock::now();
     if (terminal_ ? now - last_ < terminal_interval && done != total : now - last_ < plain_interval) return;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
+    const double rate = static_cast<double>(done - *before_) / std::max(seconds, 1e-9);
     const std::string figures = fmt::format("{}/{} samples, {:.1f}/s, {:.0f} s left, ", done, total, rate,
                                             static_cast<double>(total - done) / std::max(rate, 1e-9));
     if (terminal_) {

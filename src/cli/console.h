@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,8 @@ class ProgressLine : public Progress {
     const Console& console_;
     bool terminal_;
     bool shown_ = false;
+    std::optional<std::size_t>
+        before_;  // samples done before the first that was told of: by a run broken off
     Clock::time_point start_;
     Clock::time_point last_;
 };

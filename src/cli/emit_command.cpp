@@ -1,9 +1,12 @@
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/convergence_summary.h"
 #include "cli/encoding_options.h"
+#include "cli/explain_options.h"
 #include "cli/output_folder.h"
 #include "cli/subcommands.h"
 #include "graph/onnx_file.h"
+#include "ranges/mask_like.h"
 #include "runtime/kernel_registry.h"
 
 namespace qcalib {
@@ -24,6 +27,7 @@ class EmitCommand : public Command {
         app.add_flag("--force", force_, "Accept a model that is not the one the statistics were made from");
         app.add_flag("--strict", strict_, "Remarks make the exit code 1");
         encodings_.add_to(app, true);
+        explain_.add_to(app);
     }
 
     ExitCode run(Console& console) override {
@@ -34,6 +38,7 @@ class EmitCommand : public Command {
         const Model model = read_onnx_file(model_);
         for (const std::string& remark : model.remarks) remarks.add(remark);
         check_same_model(statistics, model);
+        explain_.check(*model.graph, emissions);
         if (statistics.header().shards > 1) {
             fail("{}: holds shard {} of {}; merge all of them first", printable(statistics_),
                  statistics.header().shard, statistics.header().shards);
@@ -41,8 +46,11 @@ class EmitCommand : public Command {
         OutputFolder folder(output_);
         for (const Emission& emission : emissions) console.note(encodings_.describe(emission.target));
         write_emissions(emissions, assignment, *model.graph, statistics, remarks);
+        for (std::string& remark : far_value_remarks(statistics)) remarks.add(std::move(remark));
         folder.keep();
         for (const Emission& emission : emissions) console.print(printable(emission.file.string()) + "\n");
+        console.print(explain_.text(emissions, assignment, *model.graph, statistics));
+        console.note("convergence: " + join(convergence_summary(statistics, emissions, assignment), "\n  "));
         console.remarks(remarks);
         return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
     }
@@ -58,6 +66,7 @@ class EmitCommand : public Command {
     std::string model_;
     std::string output_ = "qcalib-out";
     EncodingOptions encodings_;
+    ExplainOptions explain_;
     bool force_ = false;
     bool strict_ = false;
 };

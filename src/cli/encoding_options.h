@@ -42,12 +42,19 @@ class EncodingOptions {
 
   private:
     std::vector<std::string> emit_;
-    std::string method_;
+    std::vector<std::string> methods_;
+    std::vector<std::string> weight_methods_;
     std::optional<int> activation_bits_;
     std::optional<int> weight_bits_;
     std::string weights_;
     bool symmetric_weights_ = false;
     bool symmetric_activations_ = false;
+    bool unsigned_symmetric_ = false;
+    std::string power_of_two_;
+    std::string include_zero_;
+    std::optional<double> least_range_;
+    std::string nonfinite_;
+    std::string masks_;
     std::string target_config_;
 };
 

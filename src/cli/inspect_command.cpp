@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/subcommands.h"
 #include "graph/onnx_file.h"
+#include "report/convergence.h"
 #include "report/statistics_summary.h"
 #include "report/table.h"
 #include "statistics/statistics_file.h"
@@ -34,6 +35,8 @@ class InspectCommand : public Command {
         app.add_option("file", file_, "An .onnx or .qstats file")->required();
         app.add_option("--tensor", pattern_, "Only tensors whose name fits this pattern (* and ?)");
         app.add_option("--widest", widest_, "Only this many tensors, those with the widest ranges");
+        app.add_flag("--convergence", convergence_,
+                     "The range of each tensor after half and after all samples as well");
         app.add_flag("--rows", rows_, "The entries of each sample as well");
     }
 
@@ -52,11 +55,13 @@ class InspectCommand : public Command {
     std::vector<std::size_t> chosen_tensors(const StatisticsFile& file) const;
     static Table tensor_table(const StatisticsFile& file, std::span<const std::size_t> tensors);
     static Table row_table(const StatisticsFile& file, std::span<const std::size_t> tensors);
+    static Table convergence_table(const StatisticsFile& file, std::span<const std::size_t> tensors);
 
     std::string file_;
     std::string pattern_ = "*";
     std::size_t widest_ = 0;
     bool rows_ = false;
+    bool convergence_ = false;
 };
 
 void InspectCommand::inspect_model(const Console& console) const {
@@ -165,6 +170,33 @@ Table InspectCommand::row_table(const StatisticsFile& file, std::span<const std:
     return table;
 }
 
+// Ranges after half -> after all samples, and how many steps of 8 bits lie between.
+Table InspectCommand::convergence_table(const StatisticsFile& file, std::span<const std::size_t> tensors) {
+    using enum Table::Align;
+    Table table;
+    table.column("tensor").column("min, half", right).column("all", right);
+    table.column("max, half", right).column("all", right).column("steps", right);
+    table.column("low tail, half", right).column("all", right);
+    table.column("high tail, half", right).column("all", right).column("steps", right);
+    for (const std::size_t tensor : tensors) {
+        if (file.header().tensors[tensor].constant) continue;
+        std::vector<std::string> cells = {printable(file.header().tensors[tensor].name)};
+        if (const std::optional<RangeMovement> found = movement_of(file, tensor)) {
+            const auto add = [&](Range half, Range all, double steps) {
+                for (const double end : {half.min, all.min, half.max, all.max}) cells.push_back(number(end));
+                cells.push_back(fmt::format("{:.2f}", steps));
+            };
+            add(found->half, found->all, found->moved());
+            if (found->tails) add(found->half_tails, found->all_tails, found->tails_moved());
+        } else {
+            cells.emplace_back("no data");
+        }
+        cells.resize(11);
+        table.row(std::move(cells));
+    }
+    return table;
+}
+
 void InspectCommand::inspect_statistics(const Console& console) const {
     const StatisticsFile file{file_};
     const StatisticsHeader& header = file.header();
@@ -184,10 +216,12 @@ void InspectCommand::inspect_statistics(const Console& console) const {
     if (header.shards > 1) facts.row({"shard", fmt::format("{} of {}", header.shard, header.shards)});
     facts.row(
         {"tensors", fmt::format("{} activations, {} constants", summary.activations, summary.constants)});
+    add_rows(facts, "convergence", convergence_lines(convergence_of(file)));
     for (const std::string& line : split(header.settings, '\n')) facts.row({"setting", printable(line)});
     const std::vector<std::size_t> tensors = chosen_tensors(file);
     console.print(facts.text(console.width()) + "\n");
     console.print(tensor_table(file, tensors).text(console.width()));
+    if (convergence_) console.print("\n" + convergence_table(file, tensors).text(console.width()));
     if (rows_) console.print("\n" + row_table(file, tensors).text(console.width()));
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/subcommands.h"
@@ -22,14 +24,34 @@ std::string list_operators(std::size_t width) {
     return table.text(width);
 }
 
-std::string list_methods(std::size_t /*width*/) {
+// The text with the indentation, broken at blanks.
+std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
+    std::string result;
+    std::string line = indent;
+    for (const std::string& word : split(text, ' ')) {
+        if (line.size() > indent.size() && line.size() + 1 + word.size() > width) {
+            result += line + "\n";
+            line = indent;
+        }
+        line += (line.size() > indent.size() ? " " : "") + word;
+    }
+    return result + line + "\n";
+}
+
+std::string list_methods(std::size_t width) {
+    const std::size_t columns = std::clamp<std::size_t>(width, 40, 120);
     std::string text;
     for (const RangeMethod* method : range_methods()) {
-        text += fmt::format("{}\n    {}\n", method->name(), method->summary());
+        text += method->name() + "\n" + wrapped(method->summary(), "    ", columns);
+        text += wrapped("Source: " + method->source(), "    ", columns);
+        if (parse_method(method->name()).needs_histogram()) {
+            text += wrapped("Needs histograms (--statistics full).", "    ", columns);
+        }
         for (const MethodParameter& parameter : method->parameters()) {
             text +=
-                fmt::format("    {} (default {}, {} to {}): {}\n", parameter.name, parameter.default_value,
-                            parameter.least, parameter.greatest, parameter.description);
+                wrapped(fmt::format("{} (default {}, {} to {}): {}", parameter.name, parameter.default_value,
+                                    parameter.least, parameter.greatest, parameter.description),
+                        "      ", columns);
         }
     }
     return text;

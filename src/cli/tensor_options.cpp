@@ -53,12 +53,20 @@ void check_kept(const TensorNames& names, const Graph& graph, const Target& targ
          join(lacking, ", "), count > most ? ", ..." : "");
 }
 
-void check_method(const Emission& emission, const AssignmentOptions& assignment) {
-    const MethodChoice choice =
-        assignment.method ? *assignment.method : parse_method(emission.target.default_method);
-    if (!choice.method->needs_histogram() && !choice.method->needs_tails()) return;
+// Whether the patterns of methods can match a tensor of the model at all.
+void check_patterns(const Graph& graph, const Emission& emission, const AssignmentOptions& assignment) {
+    std::vector<std::string> names;
+    for (const Value& value : graph.values) names.push_back(value.name);
+    activation_methods(assignment, emission.target).check_patterns(names, "--method");
+    weight_methods(assignment, emission.target).check_patterns(names, "--weight-method");
+}
+
+void check_counted(const Emission& emission, const AssignmentOptions& assignment) {
+    const MethodTable methods = activation_methods(assignment, emission.target);
+    const MethodChoice* choice = methods.needing_histogram();
+    if (choice == nullptr) return;
     fail("--statistics: method '{}' needs histograms, which 'extremes' leaves out: use --statistics full",
-         choice.method->name());
+         choice->method->name());
 }
 
 }  // namespace
@@ -112,8 +120,9 @@ void TensorOptions::apply(const Graph& graph, std::span<const Emission> emission
     options.counter.extremes_only = statistics_ == "extremes";
     options.derive = !no_derivation_;
     options.tensors = names(graph, emissions);
-    if (options.counter.extremes_only) {
-        for (const Emission& emission : emissions) check_method(emission, assignment);
+    for (const Emission& emission : emissions) {
+        check_patterns(graph, emission, assignment);
+        if (options.counter.extremes_only) check_counted(emission, assignment);
     }
     if (!options.tensors) return;
     std::vector<std::string> given = tensors_;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dataset/sequence.h"
+#include "engine/resume.h"
 #include "engine/statistics_tap.h"
 #include "runtime/frame.h"
 #include "runtime/isa.h"
@@ -73,10 +74,12 @@ struct Worker {
 class Calibration {
   public:
     Calibration(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
-                const CalibrationOptions& options, Progress& progress, Remarks& remarks)
+                const CalibrationOptions& options, const std::filesystem::path& output, Progress& progress,
+                Remarks& remarks)
         : reader_(reader),
           samples_(samples),
           options_(options),
+          output_(output),
           progress_(progress),
           remarks_(remarks),
           tap_(options.counter, options.tensors),
@@ -86,7 +89,7 @@ class Calibration {
                   samples.selected, options.shard,    options.shards, {},
                   has_sequences()} {}
 
-    CalibrationResult run(const std::filesystem::path& output);
+    CalibrationResult run();
 
   private:
     struct FirstSample {
@@ -98,10 +101,23 @@ class Calibration {
     bool has_sequences() const { return !options_.carries.empty(); }
     std::vector<Tap*> taps();
     FirstSample find_first_sample();
-    void look_at_layout(const Token& token);
+    std::vector<Tensor> first_inputs(const SelectedSample& sample) const {
+        return has_sequences() ? reader_.open(sample).step(0) : reader_.read(sample);
+    }
+    void look_at_layout(const SelectedSample& sample, std::span<const Tensor> inputs);
+    void look_at_layout_again();
     void count_constants(StatisticsSet& set);
     unsigned decide_jobs(const Plan& plan);
-    void run_pipeline(unsigned jobs, StatisticsWriter& writer);
+    std::unique_ptr<StatisticsWriter> start_writing(StatisticsSet& set);
+    void take_up(const Checkpoint& checkpoint);
+    void run_all(StatisticsWriter& writer, const StatisticsSet& set);
+    void keep(StatisticsWriter& writer, const StatisticsSet& set);
+    void run_pipeline(std::size_t end, StatisticsWriter& writer);
+    bool interrupted() const { return options_.interrupted != nullptr && *options_.interrupted; }
+    void note(const std::string& text) const {
+        if (options_.note) options_.note(text);
+    }
+    std::string unit(std::size_t count) const;
     Token process(std::size_t index);
     void process_sample(Token& token);
     void process_sequence(Token& token);
@@ -116,6 +132,7 @@ class Calibration {
     const SampleReader& reader_;
     const SelectedSamples& samples_;
     const CalibrationOptions& options_;
+    const std::filesystem::path& output_;
     Progress& progress_;
     Remarks& remarks_;
     LayoutCheck layout_{layout_samples};
@@ -137,7 +154,7 @@ std::vector<Tap*> Calibration::taps() {
     return taps;
 }
 
-CalibrationResult Calibration::run(const std::filesystem::path& output) {
+CalibrationResult Calibration::run() {
     const Clock::time_point start = Clock::now();
     first_ = find_first_sample();
     tensors_ = counted_tensors(program_, *first_.plan, options_.tensors);
@@ -150,15 +167,16 @@ CalibrationResult Calibration::run(const std::filesystem::path& output) {
     result_.jobs = decide_jobs(*first_.plan);
     result_.seconds.prepare = seconds_since(start);
 
-    StatisticsWriter writer(output, header_);
-    run_pipeline(result_.jobs, writer);
+    const std::unique_ptr<StatisticsWriter> writer = start_writing(set);
+    run_all(*writer, set);
     layout_.finish(remarks_);
     remark_on_left_over();
     std::vector<std::uint64_t> skipped;
     for (const SkippedSample& sample : result_.skipped) {
         skipped.push_back(has_sequences() ? step_number(sample.number, 0) : sample.number);
     }
-    writer.finish(set, skipped);
+    writer->finish(set, skipped);
+    remove_checkpoint(checkpoint_path(output_));
     result_.weight_bytes = program_.weight_bytes();
     result_.elements = tap_.elements();
     for (const Worker& worker : workers_) result_.profile.merge(worker.profile);
@@ -171,8 +189,7 @@ Calibration::FirstSample Calibration::find_first_sample() {
     std::vector<std::string> reasons;
     for (const SelectedSample& sample : samples_.samples) {
         try {
-            std::vector<Tensor> inputs =
-                has_sequences() ? reader_.open(sample).step(0) : reader_.read(sample);
+            std::vector<Tensor> inputs = first_inputs(sample);
             std::shared_ptr<const Plan> plan = plan_for(sample, inputs);
             return {&sample, std::move(inputs), std::move(plan)};
         } catch (const Error& error) {
@@ -189,13 +206,30 @@ Calibration::FirstSample Calibration::find_first_sample() {
 }
 
 // Looks at the first samples in order, whatever order they finish in.
-void Calibration::look_at_layout(const Token& token) {
-    if (token.inputs.empty()) return;
+void Calibration::look_at_layout(const SelectedSample& sample, std::span<const Tensor> inputs) {
+    if (inputs.empty()) return;
     const std::span<const InputSpec> specs = reader_.inputs();
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        const std::filesystem::path& file = token.sample->entries.front().files[i];
+        const std::filesystem::path& file = sample.entries.front().files[i];
         if (file.empty() || is_picture(file)) continue;
-        layout_.look(specs[i], token.inputs[i].view(), reader_.preprocessing(), remarks_);
+        layout_.look(specs[i], inputs[i].view(), reader_.preprocessing(), remarks_);
+    }
+}
+
+// The first samples that a checkpoint had are read once more, so that the run's remarks are those of an
+// undisturbed one.
+void Calibration::look_at_layout_again() {
+    for (std::size_t index = 0; index < std::min(finished_, layout_samples); ++index) {
+        const SelectedSample& sample = samples_.samples[index];
+        const bool skipped = std::any_of(result_.skipped.begin(), result_.skipped.end(),
+                                         [&](const auto& other) { return other.number == sample.number; });
+        if (skipped) continue;
+        try {
+            look_at_layout(sample, first_inputs(sample));
+        } catch (const Error& error) {
+            remarks_.add(
+                fmt::format("read before the run was broken off, and now no more: {}", error.what()));
+        }
     }
 }
 
@@ -228,18 +262,87 @@ unsigned Calibration::decide_jobs(const Plan& plan) {
     return jobs;
 }
 
-void Calibration::run_pipeline(unsigned jobs, StatisticsWriter& writer) {
+std::string Calibration::unit(std::size_t count) const {
+    return fmt::format("{} {}{}", count, has_sequences() ? "sequence" : "sample", count == 1 ? "" : "s");
+}
+
+// A writer behind the rows of a checkpoint, whose statistics go into the set; else one for a new file.
+std::unique_ptr<StatisticsWriter> Calibration::start_writing(StatisticsSet& set) {
+    const std::unique_ptr<CheckpointFile> file = find_checkpoint(output_, header_, samples_);
+    if (file == nullptr) return std::make_unique<StatisticsWriter>(output_, header_);
+    const Checkpoint& checkpoint = file->checkpoint();
+    if (options_.strict && !checkpoint.skipped.empty()) fail("{}", checkpoint.skipped.front().reason);
+    auto writer = std::make_unique<StatisticsWriter>(output_, header_, checkpoint.part);
+    try {
+        file->merge_into(set);
+    } catch (const Error& error) {
+        fail("{}{}", error.what(), start_anew(output_));
+    }
+    take_up(checkpoint);
+    note(fmt::format("{}: going on behind {} of {}", printable(checkpoint_path(output_).string()),
+                     unit(finished_), samples_.samples.size()));
+    return writer;
+}
+
+void Calibration::take_up(const Checkpoint& checkpoint) {
+    finished_ = checkpoint.done;
+    result_.resumed = checkpoint.done;
+    result_.samples = checkpoint.rows;
+    result_.sequences = checkpoint.sequences;
+    for (const CheckpointSkip& skip : checkpoint.skipped) {
+        result_.skipped.push_back({skip.number, skip.reason});
+    }
+    left_over_ = checkpoint.left_over;
+    look_at_layout_again();
+}
+
+// Keeps what is counted so far. To be called when no sample is in work.
+void Calibration::keep(StatisticsWriter& writer, const StatisticsSet& set) {
+    Checkpoint checkpoint{header_,
+                          selection_digest(samples_),
+                          finished_,
+                          result_.samples,
+                          result_.sequences,
+                          writer.sync(),
+                          {},
+                          left_over_};
+    for (const SkippedSample& sample : result_.skipped) {
+        checkpoint.skipped.push_back({sample.number, sample.reason});
+    }
+    write_checkpoint(checkpoint_path(output_), checkpoint, set);
+}
+
+void Calibration::run_all(StatisticsWriter& writer, const StatisticsSet& set) {
+    const std::size_t count = samples_.samples.size();
+    while (finished_ < count) {
+        const std::uint64_t left = count - finished_;
+        const bool keeps = options_.checkpoint > 0;
+        run_pipeline(finished_ + (keeps ? std::min(options_.checkpoint, left) : left), writer);
+        if (keeps && finished_ > 0 && finished_ < count) keep(writer, set);
+        if (!interrupted() || finished_ == count) continue;
+        if (keeps && finished_ > 0) {
+            note(fmt::format("{}: has {}; the same command goes on from there",
+                             printable(checkpoint_path(output_).string()), unit(finished_)));
+        }
+        throw Interrupted();
+    }
+}
+
+// Runs the samples up to `end` (an index), and answers when none is in work. Where the run is interrupted,
+// the last of them are left.
+void Calibration::run_pipeline(std::size_t end, StatisticsWriter& writer) {
     // TBB gives an arena no more threads than the machine has cores unless it is allowed to.
+    const unsigned jobs = result_.jobs;
     const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, std::max(2U, jobs));
     tbb::task_arena arena(static_cast<int>(jobs));
     const std::size_t ahead = std::size_t{has_sequences() ? 2U : 4U} * jobs;
-    std::size_t next = 0;
-    const auto source = tbb::make_filter<void, std::size_t>(
-        tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) -> std::size_t {
-            if (options_.interrupted != nullptr && *options_.interrupted) throw Interrupted();
-            if (next == samples_.samples.size()) control.stop();
-            return next++;
-        });
+    std::size_t next = finished_;
+    const auto source = tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order,
+                                                            [&](tbb::flow_control& control) -> std::size_t {
+                                                                if (next == end || interrupted())
+                                                                    control.stop();
+                                                                return next++;
+                                                            });
     const auto work = tbb::make_filter<std::size_t, Token>(tbb::filter_mode::parallel,
                                                            [&](std::size_t index) { return process(index); });
     const auto sink = tbb::make_filter<Token, void>(tbb::filter_mode::serial_in_order,
@@ -326,7 +429,7 @@ void Calibration::process_sequence(Token& token) {
     if (token.keeps_inputs) token.inputs = inputs;
     token.left_over = sequence->left_over();
     for (std::size_t step = 0; step < sequence->steps(); ++step) {
-        if (options_.interrupted != nullptr && *options_.interrupted) throw Interrupted();
+        if (interrupted()) throw Interrupted();
         try {
             if (step > 0) {
                 start = Clock::now();
@@ -358,7 +461,7 @@ void Calibration::run_step(Token& token, const std::shared_ptr<const Plan>& plan
 
 void Calibration::finish(Token token, StatisticsWriter& writer) {
     if (!token.rows.empty()) {
-        look_at_layout(token);
+        look_at_layout(*token.sample, token.inputs);
         for (const Row& row : token.rows) writer.add_row(row);
         result_.samples += token.rows.size();
         if (has_sequences()) ++result_.sequences;
@@ -392,7 +495,7 @@ CalibrationResult calibrate(const Model& model, const SampleReader& reader, cons
     if (samples.samples.empty())
         fail("{}no samples to run: the selection is empty",
              options.list.empty() ? "" : printable(options.list) + ": ");
-    return Calibration(model, reader, samples, options, progress, remarks).run(output);
+    return Calibration(model, reader, samples, options, output, progress, remarks).run();
 }
 
 }  // namespace qcalib

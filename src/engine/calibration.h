@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,14 +31,17 @@ struct CalibrationOptions {
     std::string list;                   // what messages call the samples' list; may be empty
     std::filesystem::path dump_inputs;  // folder for what the model sees of each sample (.npy); empty: none
     std::vector<Carry> carries;         // where there are some, each sample is a sequence
+    std::uint64_t checkpoint = 0;       // samples after which the statistics so far are kept; 0: never
     TensorNames tensors;                // whose statistics are kept; nothing: of all
     bool derive = true;    // statistics that follow from others' are not counted (the same in either case)
     bool profile = false;  // note what each operator costs
     bool strict = false;   // the first sample that cannot be read ends the run
     const std::atomic<bool>* interrupted = nullptr;  // where set to true, the run ends with Interrupted
+    // Told, before and in the run, what a user may like to know; may be empty.
+    std::function<void(const std::string&)> note;
 };
 
-// The user stopped the run; nothing was written.
+// The user stopped the run; no statistics file was written.
 class Interrupted : public std::exception {
   public:
     const char* what() const noexcept override { return "interrupted"; }
@@ -60,6 +64,7 @@ struct StageSeconds {
 struct CalibrationResult {
     std::size_t samples = 0;    // counted; of sequences, their steps
     std::size_t sequences = 0;  // counted, where samples are steps of sequences
+    std::size_t resumed = 0;    // samples or sequences that a checkpoint had, among the counted and skipped
     std::vector<SkippedSample> skipped;
     unsigned jobs = 0;               // workers that ran
     std::uint64_t worker_bytes = 0;  // memory of one worker: arena and scratch
@@ -76,6 +81,9 @@ struct CalibrationResult {
 // With carries each sample is a sequence: one worker runs its steps in order, the carried inputs fed from the
 // step before, and each step has a row, numbered by step_number(). Rows of a sequence are kept until those
 // before it are written: memory holds at most those of 2 * jobs sequences.
+// With a checkpoint, a run that is broken off leaves one: the same run goes on from there, whether or not it
+// makes checkpoints itself, and leaves the same file as a run that was not. A checkpoint of another run is an
+// Error. An interrupted run with checkpoints makes a last one of what is counted.
 CalibrationResult calibrate(const Model& model, const SampleReader& reader, const SelectedSamples& samples,
                             const CalibrationOptions& options, const std::filesystem::path& output,
                             Progress& progress, Remarks& remarks);

@@ -22,6 +22,7 @@ StatisticsSummary summarize_statistics(const StatisticsFile& file) {
         if (statistics.positive_infinities + statistics.negative_infinities > 0)
             summary.with_infinity.push_back(name);
         if (statistics.positive_masks + statistics.negative_masks > 0) summary.with_masks.push_back(name);
+        summary.masks += statistics.positive_masks + statistics.negative_masks;
         if (tensors[i].constant) continue;
         if (!statistics.extremes) {
             summary.without_data.push_back(name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct StatisticsSummary {
     std::vector<std::string> with_nan;
     std::vector<std::string> with_infinity;
     std::vector<std::string> with_masks;
+    std::uint64_t masks = 0;  // values that were left out, of all tensors
 };
 
 StatisticsSummary summarize_statistics(const StatisticsFile& file);

@@ -98,4 +98,8 @@ std::string Table::text(std::size_t width) const {
     return text;
 }
 
+void add_rows(Table& table, const std::string& label, const std::vector<std::string>& lines) {
+    for (std::size_t i = 0; i < lines.size(); ++i) table.row({i == 0 ? label : "", lines[i]});
+}
+
 }  // namespace qcalib

@@ -29,6 +29,9 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
+// A row for each line; the label stands beside the first.
+void add_rows(Table& table, const std::string& label, const std::vector<std::string>& lines);
+
 // The text cut to `width` characters (code points), "..." in its middle.
 std::string elide_middle(const std::string& text, std::size_t width);
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "statistics/header_difference.h"
 #include "statistics/statistics_reader.h"
 #include "statistics/statistics_writer.h"
 
@@ -21,71 +22,11 @@ std::string shown(const StatisticsReader& shard) {
     return printable(shard.path().string());
 }
 
-// The first line in which two texts differ, of each.
-std::pair<std::string, std::string> differing_lines(const std::string& a, const std::string& b) {
-    const std::vector<std::string> lines_a = split(a, '\n');
-    const std::vector<std::string> lines_b = split(b, '\n');
-    const auto line = [](const std::vector<std::string>& lines, std::size_t i) {
-        return i < lines.size() ? fmt::format("'{}'", printable(lines[i])) : std::string("nothing");
-    };
-    std::size_t i = 0;
-    while (i < lines_a.size() && i < lines_b.size() && lines_a[i] == lines_b[i]) ++i;
-    return {line(lines_a, i), line(lines_b, i)};
-}
-
-[[noreturn]] void refuse_foreign(const StatisticsReader& first, const StatisticsReader& other,
-                                 std::string_view what, const std::string& of_first,
-                                 const std::string& of_other) {
-    fail("{}: is not of the same run as {}: {} is {}, expected {}", shown(other), shown(first), what,
-         of_other, of_first);
-}
-
-std::string describe(const CounterSettings& counter) {
-    return fmt::format("{}, masks below {}", counter.extremes_only ? "extremes" : "full",
-                       counter.mask_below ? fmt::format("{}", *counter.mask_below) : "nothing");
-}
-
-void check_same_tensors(const StatisticsReader& first, const StatisticsReader& other) {
-    const std::vector<TensorInfo>& expected = first.header().tensors;
-    const std::vector<TensorInfo>& found = other.header().tensors;
-    if (expected.size() != found.size()) {
-        refuse_foreign(first, other, "the number of tensors", fmt::format("{}", expected.size()),
-                       fmt::format("{}", found.size()));
-    }
-    const auto describe_tensor = [](const TensorInfo& tensor) {
-        return fmt::format("'{}'{}", printable(tensor.name), tensor.constant ? ", a constant" : "");
-    };
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        if (expected[i] == found[i]) continue;
-        refuse_foreign(first, other, fmt::format("tensor {}", i), describe_tensor(expected[i]),
-                       describe_tensor(found[i]));
-    }
-}
-
 void check_same_run(const StatisticsReader& first, const StatisticsReader& other) {
-    const StatisticsHeader& a = first.header();
-    const StatisticsHeader& b = other.header();
-    if (a.model_hash != b.model_hash)
-        refuse_foreign(first, other, "the model hash", printable(a.model_hash), printable(b.model_hash));
-    if (a.settings != b.settings) {
-        const auto [of_first, of_other] = differing_lines(a.settings, b.settings);
-        refuse_foreign(first, other, "a line of the settings", of_first, of_other);
-    }
-    if (a.instruction_set != b.instruction_set) {
-        refuse_foreign(first, other, "the instruction set", printable(a.instruction_set),
-                       printable(b.instruction_set));
-    }
-    if (!(a.counter == b.counter))
-        refuse_foreign(first, other, "the kind of statistics", describe(a.counter), describe(b.counter));
-    if (a.selected != b.selected) {
-        refuse_foreign(first, other, "the number of samples", fmt::format("{}", a.selected),
-                       fmt::format("{}", b.selected));
-    }
-    if (a.shards != b.shards) {
-        refuse_foreign(first, other, "the number of shards", fmt::format("{}", a.shards),
-                       fmt::format("{}", b.shards));
-    }
-    check_same_tensors(first, other);
+    const auto difference = difference_of_runs(first.header(), other.header());
+    if (!difference) return;
+    fail("{}: is not of the same run as {}: {} is {}, expected {}", shown(other), shown(first),
+         difference->what, difference->found, difference->expected);
 }
 
 // Expects the shards in the order of their numbers.

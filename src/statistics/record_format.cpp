@@ -60,17 +60,27 @@ float entry_value(const SampleSummary& entry, std::size_t array) {
 
 }  // namespace
 
-std::string prefix() {
+std::string prefix(std::string_view magic, std::uint32_t version) {
     std::string text(magic);
     append_raw(text, version);
     return text;
 }
 
-std::string record_head(Kind kind, std::size_t length) {
+std::string record_head(std::uint32_t kind, std::size_t length) {
     std::string text;
-    append_varint(text, static_cast<std::uint32_t>(kind) << 3 | length_delimited);
+    append_varint(text, kind << 3 | length_delimited);
     append_varint(text, length);
     return text;
+}
+
+std::optional<std::uint64_t> Cursor::varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+        const auto byte = std::to_integer<std::uint64_t>(bytes[at++]);
+        value |= (byte & 0x7f) << shift;
+        if (byte < 0x80) return value;
+    }
+    return std::nullopt;
 }
 
 RowLayout::RowLayout(std::size_t entries, bool extremes_only)
@@ -109,6 +119,23 @@ std::string encode(const StatisticsHeader& header) {
     }
     message.set_sequences(header.sequences);
     return serialized(message);
+}
+
+StatisticsHeader decode(const qstats::Header& message) {
+    StatisticsHeader header;
+    header.model_hash = message.model_hash();
+    header.settings = message.settings();
+    header.instruction_set = message.instruction_set();
+    if (message.has_mask_below()) header.counter.mask_below = message.mask_below();
+    header.counter.extremes_only = message.extremes_only();
+    header.selected = message.selected();
+    header.shard = message.shard();
+    header.shards = message.shards();
+    header.sequences = message.sequences();
+    for (const qstats::TensorInfo& info : message.tensors()) {
+        header.tensors.push_back({info.name(), info.constant()});
+    }
+    return header;
 }
 
 std::string encode(const Row& row, const RowLayout& layout) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,11 +22,21 @@ inline constexpr std::size_t checksum_bytes = 32;
 // Field numbers of qstats::File.
 enum class Kind : std::uint32_t { header = 1, row = 2, tensor = 3, skipped = 4 };
 
-// "\x89QSTATS\n" and the version.
-std::string prefix();
+// The magic bytes of a file and its version.
+std::string prefix(std::string_view magic, std::uint32_t version);
 
-// Tag and length of a record.
-std::string record_head(Kind kind, std::size_t length);
+// Tag and length of a record; `kind` is its field number.
+std::string record_head(std::uint32_t kind, std::size_t length);
+
+// Walks over the records of a file's body.
+struct Cursor {
+    std::span<const std::byte> bytes;
+    std::size_t end = 0;  // of the records
+    std::size_t at = 0;
+
+    // Nothing where it does not end before `end`.
+    std::optional<std::uint64_t> varint();
+};
 
 // Where a row of `entries` tensors has what, from the row's first byte.
 class RowLayout {
@@ -47,6 +59,7 @@ class RowLayout {
 };
 
 std::string encode(const StatisticsHeader& header);
+StatisticsHeader decode(const qstats::Header& message);
 std::string encode(const Row& row, const RowLayout& layout);
 std::string encode(const TensorStatistics& statistics);
 std::string encode_skipped(std::span<const std::uint64_t> numbers);

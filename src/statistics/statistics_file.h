@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/files.h"
 #include "statistics/counter.h"
 #include "statistics/histogram.h"
@@ -63,13 +64,28 @@ class StatisticsSet {
     std::unique_ptr<std::mutex[]> locks_;
 };
 
+// How much of `<path>.part` is written: the header and the rows so far.
+struct WrittenRows {
+    std::uint64_t bytes = 0;
+    Digest digest = {};  // SHA-256 of these bytes
+
+    bool operator==(const WrittenRows&) const = default;
+};
+
 // Writes a .qstats file: the header at once, rows in ascending order as they come, the rest in finish().
-// While it is written it is called `<path>.part`; without finish() it is removed.
+// While it is written it is called `<path>.part`; without finish() it is removed, unless sync() was called.
 class StatisticsWriter {
   public:
     StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header);
+    // Goes on behind what sync() of another writer of the same file and header answered. An Error where
+    // `<path>.part` does not start with that. Where it is gone because the run ended right after it had put
+    // the file in place, it is made again from that.
+    StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header,
+                     const WrittenRows& written);
     ~StatisticsWriter();
     void add_row(const Row& row);
+    // Brings the rows so far to the disk, where they stay.
+    WrittenRows sync();
     // `skipped` are the numbers of samples without a row, ascending.
     void finish(std::span<const TensorStatistics> tensors, std::span<const std::uint64_t> skipped);
     void finish(const StatisticsSet& tensors, std::span<const std::uint64_t> skipped);
@@ -98,8 +114,13 @@ class StatisticsFile {
     // Index of the tensor of that name, or nothing.
     std::optional<std::size_t> find(std::string_view name) const;
 
+    // The file as if the run had ended after its first rows, as far as rows tell: tensors that are no
+    // constants have their extremes, and no counts.
+    StatisticsFile first(std::size_t rows) const;
+
   private:
     struct State;
+    explicit StatisticsFile(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
 };
 

@@ -16,23 +16,6 @@ namespace qcalib {
 
 using records::Kind;
 
-// Walks over the records of a file's body.
-struct StatisticsReader::Cursor {
-    std::span<const std::byte> bytes;
-    std::size_t end = 0;  // of the records
-    std::size_t at = 0;
-
-    std::optional<std::uint64_t> varint() {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
-            const auto byte = std::to_integer<std::uint64_t>(bytes[at++]);
-            value |= (byte & 0x7f) << shift;
-            if (byte < 0x80) return value;
-        }
-        return std::nullopt;
-    }
-};
-
 StatisticsReader::StatisticsReader(const std::filesystem::path& path) : file_(path) {
     check_frame();
     find_records();
@@ -52,7 +35,7 @@ std::string_view StatisticsReader::text(Record record) const {
 }
 
 void StatisticsReader::check_frame() const {
-    const std::string expected = records::prefix();
+    const std::string expected = records::prefix(records::magic, records::version);
     const std::size_t size = file_.bytes().size();
     if (size == 0) fail("{}: expected a .qstats file, found an empty one", shown());
     const std::string_view start = text({0, std::min(size, expected.size())});
@@ -71,7 +54,8 @@ void StatisticsReader::check_frame() const {
 }
 
 void StatisticsReader::find_records() {
-    Cursor cursor{file_.bytes(), file_.bytes().size() - records::checksum_bytes, records::prefix_bytes};
+    records::Cursor cursor{file_.bytes(), file_.bytes().size() - records::checksum_bytes,
+                           records::prefix_bytes};
     auto expected = Kind::header;  // the least kind that may come next
     bool ended = false;
     while (!ended) {
@@ -144,21 +128,9 @@ Message StatisticsReader::parse(Record record, std::string_view what) const {
 }
 
 void StatisticsReader::read_header() {
-    const auto message = parse<qstats::Header>(header_record_, "the header");
-    header_.model_hash = message.model_hash();
-    header_.settings = message.settings();
-    header_.instruction_set = message.instruction_set();
-    if (message.has_mask_below()) header_.counter.mask_below = message.mask_below();
-    header_.counter.extremes_only = message.extremes_only();
-    header_.selected = message.selected();
-    header_.shard = message.shard();
-    header_.shards = message.shards();
-    header_.sequences = message.sequences();
+    header_ = records::decode(parse<qstats::Header>(header_record_, "the header"));
     std::size_t position = 0;
-    for (const qstats::TensorInfo& info : message.tensors()) {
-        header_.tensors.push_back({info.name(), info.constant()});
-        positions_.push_back(info.constant() ? 0 : position++);
-    }
+    for (const TensorInfo& info : header_.tensors) positions_.push_back(info.constant ? 0 : position++);
     layout_ = records::RowLayout(position, header_.counter.extremes_only);
     if (header_.shard < 1 || header_.shard > header_.shards) {
         fail("{}: found the impossible shard {}/{}", shown(), header_.shard, header_.shards);

@@ -36,7 +36,6 @@ class StatisticsReader {
         std::size_t offset = 0;  // of the first byte behind tag and length
         std::size_t length = 0;
     };
-    struct Cursor;
 
     std::string shown() const;
     std::string_view text(Record record) const;

@@ -3,15 +3,60 @@
 #include <cassert>
 #include <span>
 
+#include "base/error.h"
+#include "base/text.h"
+#include "statistics/checkpoint_file.h"
+
 namespace qcalib {
 
+namespace {
+
+constexpr std::string_view part_suffix = ".part";
+
+std::filesystem::path part_of(const std::filesystem::path& path) {
+    std::filesystem::path part = path;
+    part += part_suffix;
+    return part;
+}
+
+[[noreturn]] void refuse_part(const std::filesystem::path& path, const std::string& found) {
+    fail("{}: expected the rows of the run that was broken off, found {}{}",
+         printable(part_of(path).string()), found, start_anew(path));
+}
+
+// Makes sure that the file's part is there and starts as written, and puts that start through the digest.
+std::uint64_t check_part(const std::filesystem::path& path, const WrittenRows& written, Sha256& digest) {
+    const std::filesystem::path part = part_of(path);
+    const bool there = std::filesystem::exists(part);
+    if (!there && !std::filesystem::exists(path)) refuse_part(path, "no file");
+    const MappedFile file(there ? part : path);
+    if (file.bytes().size() < written.bytes) {
+        refuse_part(path, fmt::format("{} of {} bytes", file.bytes().size(), written.bytes));
+    }
+    digest.update(file.bytes().first(written.bytes));
+    if (digest.so_far() != written.digest) refuse_part(path, "other contents");
+    if (there) return written.bytes;
+    OutputFile copy(part);
+    copy.write(file.bytes().first(written.bytes));
+    copy.commit();
+    return written.bytes;
+}
+
+}  // namespace
+
 RecordWriter::RecordWriter(const std::filesystem::path& path, const StatisticsHeader& header)
-    : file_(path, ".part"),
+    : file_(path, part_suffix),
       layout_(records::row_entries(header), header.counter.extremes_only),
       tensors_left_(header.tensors.size()) {
-    write(records::prefix());
+    write(records::prefix(records::magic, records::version));
     write_record(records::Kind::header, records::encode(header));
 }
+
+RecordWriter::RecordWriter(const std::filesystem::path& path, const StatisticsHeader& header,
+                           const WrittenRows& written)
+    : file_(path, part_suffix, check_part(path, written, digest_)),
+      layout_(records::row_entries(header), header.counter.extremes_only),
+      tensors_left_(header.tensors.size()) {}
 
 void RecordWriter::add_row(const Row& row) {
     assert(!last_row_ || row.number > *last_row_);
@@ -30,6 +75,11 @@ void RecordWriter::add_tensor(const TensorStatistics& statistics) {
     write_record(records::Kind::tensor, records::encode(statistics));
 }
 
+WrittenRows RecordWriter::sync() {
+    file_.sync();
+    return {file_.size(), digest_.so_far()};
+}
+
 void RecordWriter::finish(std::span<const std::uint64_t> skipped) {
     assert(tensors_left_ == 0);
     write_record(records::Kind::skipped, records::encode_skipped(skipped));
@@ -43,12 +93,14 @@ void RecordWriter::write(std::string_view bytes) {
 }
 
 void RecordWriter::write_record(records::Kind kind, std::string_view bytes) {
-    write(records::record_head(kind, bytes.size()));
+    write(records::record_head(static_cast<std::uint32_t>(kind), bytes.size()));
     write(bytes);
 }
 
 struct StatisticsWriter::State {
     State(const std::filesystem::path& path, const StatisticsHeader& header) : writer(path, header) {}
+    State(const std::filesystem::path& path, const StatisticsHeader& header, const WrittenRows& written)
+        : writer(path, header, written) {}
 
     RecordWriter writer;
 };
@@ -56,10 +108,18 @@ struct StatisticsWriter::State {
 StatisticsWriter::StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header)
     : state_(std::make_unique<State>(path, header)) {}
 
+StatisticsWriter::StatisticsWriter(const std::filesystem::path& path, const StatisticsHeader& header,
+                                   const WrittenRows& written)
+    : state_(std::make_unique<State>(path, header, written)) {}
+
 StatisticsWriter::~StatisticsWriter() = default;
 
 void StatisticsWriter::add_row(const Row& row) {
     state_->writer.add_row(row);
+}
+
+WrittenRows StatisticsWriter::sync() {
+    return state_->writer.sync();
 }
 
 void StatisticsWriter::finish(std::span<const TensorStatistics> tensors,

@@ -22,15 +22,27 @@ int resolve_bits(std::optional<int> chosen, int default_bits, const std::vector<
 }
 
 ResolvedOptions resolve(const AssignmentOptions& options, const Target& target, Remarks& remarks) {
-    ResolvedOptions resolved;
-    resolved.method = options.method ? *options.method : parse_method(target.default_method);
-    resolved.activation_bits = resolve_bits(options.activation_bits, target.activations.bits,
-                                            target.activations.widths, "--act-bits", target);
-    resolved.weight_bits = resolve_bits(options.weight_bits, target.weights.bits, target.weights.widths,
-                                        "--weight-bits", target);
-    resolved.symmetric_activations = options.symmetric_activations.value_or(target.activations.symmetric);
-    resolved.symmetric_weights = options.symmetric_weights.value_or(target.weights.symmetric);
+    GridRules grid;
+    grid.least_range = options.least_range.value_or(target.least_range);
+    grid.power_of_two = options.power_of_two.value_or(target.power_of_two);
+    grid.include_zero = options.include_zero.value_or(target.include_zero);
+    grid.rounding = target.rounding;
+    ResolvedOptions resolved{activation_methods(options, target), weight_methods(options, target), grid,
+                             grid};
+    resolved.activations.bits = resolve_bits(options.activation_bits, target.activations.bits,
+                                             target.activations.widths, "--act-bits", target);
+    resolved.weights.bits = resolve_bits(options.weight_bits, target.weights.bits, target.weights.widths,
+                                         "--weight-bits", target);
+    const bool unsigned_symmetric =
+        options.unsigned_symmetric.value_or(target.activations.unsigned_symmetric);
+    if (options.symmetric_activations.value_or(target.activations.symmetric)) {
+        resolved.activations.scheme = unsigned_symmetric ? Scheme::unsigned_symmetric : Scheme::symmetric;
+    }
+    if (options.symmetric_weights.value_or(target.weights.symmetric))
+        resolved.weights.scheme = Scheme::symmetric;
     resolved.per_channel_weights = options.per_channel_weights.value_or(target.weights.per_channel);
+    resolved.nonfinite = options.nonfinite.value_or(target.nonfinite);
+    resolved.masks = options.masks.value_or(target.masks);
     if (resolved.per_channel_weights && target.weights.per_channel_symmetric &&
         options.symmetric_weights == false) {
         remarks.add(fmt::format(
@@ -39,13 +51,14 @@ ResolvedOptions resolve(const AssignmentOptions& options, const Target& target, 
     return resolved;
 }
 
-void check_counted(const StatisticsFile& statistics, const MethodChoice& method) {
+void check_counted(const StatisticsFile& statistics, const MethodTable& methods) {
     if (!statistics.header().counter.extremes_only) return;
-    if (!method.method->needs_histogram() && !method.method->needs_tails()) return;
+    const MethodChoice* choice = methods.needing_histogram();
+    if (choice == nullptr) return;
     fail(
         "{}: expected histograms, which method '{}' needs, found extremes alone: calibrate with --statistics "
         "full",
-        statistics.path().string(), method.method->name());
+        statistics.path().string(), choice->method->name());
 }
 
 // The values of the graph in the order in which they come to be: its inputs, then what each node makes.
@@ -114,43 +127,72 @@ void check_constants(const Graph& graph, const ConstantLookup& constant, const S
     }
 }
 
-std::optional<TensorEncoding> encode_activation(const TensorSamples& samples, const Target& target,
-                                                const ResolvedOptions& options, Remarks& remarks) {
-    remark_left_out(samples.name(), samples.statistics(), remarks);
-    const auto range = options.method.method->choose(samples, options.method.parameters);
+std::optional<TensorEncoding> encode_activation(const TensorSamples& samples, const ResolvedOptions& options,
+                                                Remarks& remarks) {
+    check_values(samples.name(), samples.statistics(), options, remarks);
+    const MethodChoice& choice = options.methods.of(samples.name());
+    const auto range = choice.choose(samples, options.activations);
     if (!range) {
-        remarks.add(fmt::format("'{}': no encoding: no sample gave it a finite value that is no mask",
-                                printable(samples.name())));
+        const std::string reason = "no sample gave it a finite value that is no mask";
+        remarks.add(fmt::format("'{}': no encoding: {}", printable(samples.name()), reason));
+        options.note(
+            {samples.name(), Decision::Kind::activation, to_string(choice), {}, options.activations, reason});
         return std::nullopt;
     }
-    const Encoding encoding =
-        options.symmetric_activations
-            ? encode_symmetric(*range, options.activation_bits, target.least_range)
-            : encode_asymmetric(*range, options.activation_bits, target.least_range, target.rounding);
-    return TensorEncoding{samples.name(), {encoding}, {}, options.method.method->name()};
+    options.note(
+        {samples.name(), Decision::Kind::activation, to_string(choice), {*range}, options.activations, {}});
+    return TensorEncoding{samples.name(), {encode(*range, options.activations)}, {}, choice.method->name()};
+}
+
+// Patterns of methods have to match something that gets an encoding.
+void check_patterns(const Graph& graph, const CountedValues& values, std::span<const Parameter> parameters,
+                    const ResolvedOptions& options) {
+    std::vector<std::string> activations;
+    std::vector<std::string> weights;
+    for (const ValueId value : values_in_order(graph)) {
+        if (values.activations()[value]) activations.push_back(graph.values[value].name);
+    }
+    for (const Parameter& parameter : parameters) {
+        if (is_weight(parameter)) weights.push_back(graph.values[parameter.value].name);
+    }
+    options.methods.check_patterns(activations, "--method");
+    options.weight_methods.check_patterns(weights, "--weight-method");
 }
 
 }  // namespace
 
+MethodTable activation_methods(const AssignmentOptions& options, const Target& target) {
+    return {parse_method(target.default_method), options.methods};
+}
+
+MethodTable weight_methods(const AssignmentOptions& options, const Target& target) {
+    return {parse_method(target.weights.method), options.weight_methods};
+}
+
 EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
                              const StatisticsFile& statistics, const Target& target,
-                             const AssignmentOptions& options, Remarks& remarks) {
-    const ResolvedOptions resolved = resolve(options, target, remarks);
-    check_counted(statistics, resolved.method);
+                             const AssignmentOptions& options, Remarks& remarks,
+                             std::vector<Decision>* decisions) {
+    ResolvedOptions resolved = resolve(options, target, remarks);
+    resolved.decisions = decisions;
+    check_counted(statistics, resolved.methods);
     const CountedValues values(graph, statistics);
     check_complete(graph, constant, statistics, values, target);
     check_constants(graph, constant, statistics, values);
+
+    const std::vector<Parameter> parameters = find_parameters(graph, constant, values.activations(), target);
+    check_patterns(graph, values, parameters, resolved);
 
     EncodingSet set;
     for (const ValueId value : values_in_order(graph)) {
         if (!values.activations()[value]) continue;
         const TensorSamples samples(statistics, values.place(value));
-        if (auto entry = encode_activation(samples, target, resolved, remarks)) {
+        if (auto entry = encode_activation(samples, resolved, remarks)) {
             set.activations.push_back(std::move(*entry));
         }
     }
     ParameterEncoder encoder(graph, target, resolved, statistics.header().counter, remarks);
-    for (const Parameter& parameter : find_parameters(graph, constant, values.activations(), target)) {
+    for (const Parameter& parameter : parameters) {
         const Tensor& value = *constant(parameter.value);
         if (auto entry = encoder.encode(parameter, value)) set.parameters.push_back(std::move(*entry));
         value.release_pages();

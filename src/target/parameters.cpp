@@ -28,8 +28,13 @@ std::string_view role_of(const ParameterUse& use) {
     return use.weight != nullptr ? "weight" : use.skip != nullptr ? "unencoded input" : "operand";
 }
 
-bool is_weight(const ParameterUse& use) {
+bool is_use_as_weight(const ParameterUse& use) {
     return use.weight != nullptr;
+}
+// Whether it is a weight whose channels lie on no axis because its operator works in groups.
+bool in_groups(const ParameterUse& use) {
+    return use.weight->per_channel == WeightRule::PerChannel::ungrouped &&
+           use.node->attribute<std::int64_t>("group", 1) != 1;
 }
 bool is_skipped(const ParameterUse& use) {
     return use.skip != nullptr;
@@ -47,6 +52,11 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+bool is_weight(const Parameter& parameter) {
+    return std::any_of(parameter.uses.begin(), parameter.uses.end(),
+                       [](const ParameterUse& use) { return use.weight != nullptr; });
+}
 
 std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup& constant,
                                        const std::vector<bool>& activations, const Target& target) {
@@ -68,14 +78,20 @@ std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup&
 }
 
 std::optional<TensorEncoding> ParameterEncoder::encode(const Parameter& parameter, const Tensor& value) {
-    if (std::all_of(parameter.uses.begin(), parameter.uses.end(), is_skipped)) return std::nullopt;
     const std::string& name = graph_.values[parameter.value].name;
+    if (std::all_of(parameter.uses.begin(), parameter.uses.end(), is_skipped)) {
+        const ParameterUse& use = parameter.uses.front();
+        note_none(name, fmt::format("target '{}' encodes no input {} of {}: {}", target_.name, use.input,
+                                    use.skip->op_type, use.skip->evidence.source));
+        return std::nullopt;
+    }
     if (value.view().elements() == 0) {
         remarks_.add(fmt::format("'{}': no encoding: the constant has no elements", printable(name)));
+        note_none(name, "the constant has no elements");
         return std::nullopt;
     }
     const Tensor floats = to_float32(value, fmt::format("'{}'", printable(name)));
-    const bool weight = std::any_of(parameter.uses.begin(), parameter.uses.end(), is_weight);
+    const bool weight = is_weight(parameter);
     remark_shared(parameter, weight ? "a weight" : "an operand");
     if (weight) return encode_weight(parameter, floats);
     return encode_constant(name, floats);
@@ -84,14 +100,14 @@ std::optional<TensorEncoding> ParameterEncoder::encode(const Parameter& paramete
 TensorEncoding ParameterEncoder::encode_weight(const Parameter& parameter, const Tensor& value) {
     const std::string& name = graph_.values[parameter.value].name;
     const std::optional<int> axis = weight_axis(parameter, value);
-    const bool symmetric = options_.symmetric_weights || (axis && target_.weights.per_channel_symmetric);
+    const MethodChoice& choice = options_.weight_methods.of(name);
+    GridRules grid = options_.weights;
+    if (axis && target_.weights.per_channel_symmetric) grid.scheme = Scheme::symmetric;
+    look_at_channels(parameter, value, axis.has_value());
     TensorEncoding entry{name, {}, axis, "weights"};
-    for (const Range& range : weight_ranges(value.view(), axis, name)) {
-        entry.encodings.push_back(
-            symmetric
-                ? encode_symmetric(range, options_.weight_bits, target_.least_range)
-                : encode_asymmetric(range, options_.weight_bits, target_.least_range, target_.rounding));
-    }
+    std::vector<Range> ranges = chosen_weight_ranges(value, axis, name, choice, grid);
+    for (const Range& range : ranges) entry.encodings.push_back(qcalib::encode(range, grid));
+    options_.note({name, Decision::Kind::weight, to_string(choice), std::move(ranges), grid, {}});
     return entry;
 }
 
@@ -99,19 +115,22 @@ std::optional<TensorEncoding> ParameterEncoder::encode_constant(const std::strin
                                                                 const Tensor& value) {
     Counter counter(CounterSettings{counter_.mask_below, true});
     const TensorStatistics& statistics = counter.count(value.view().as<float>());
-    remark_left_out(name, statistics, remarks_);
+    check_values(name, statistics, options_, remarks_);
     if (!statistics.extremes) {
         remarks_.add(fmt::format("'{}': no encoding: the constant has no finite value that is no mask",
                                  printable(name)));
+        note_none(name, "the constant has no finite value that is no mask");
         return std::nullopt;
     }
-    const int bits = target_.constants.width == ConstantRule::Width::of_weights ? options_.weight_bits
-                                                                                : options_.activation_bits;
-    const Encoding encoding =
-        target_.constants.symmetric
-            ? encode_symmetric(*statistics.extremes, bits, target_.least_range)
-            : encode_asymmetric(*statistics.extremes, bits, target_.least_range, target_.rounding);
-    return TensorEncoding{name, {encoding}, {}, "constant"};
+    GridRules grid = options_.activations;
+    if (target_.constants.width == ConstantRule::Width::of_weights) grid.bits = options_.weights.bits;
+    grid.scheme = target_.constants.symmetric ? Scheme::symmetric : Scheme::asymmetric;
+    options_.note({name, Decision::Kind::constant, "minmax", {*statistics.extremes}, grid, {}});
+    return TensorEncoding{name, {qcalib::encode(*statistics.extremes, grid)}, {}, "constant"};
+}
+
+void ParameterEncoder::note_none(const std::string& name, std::string reason) const {
+    options_.note({name, Decision::Kind::constant, {}, {}, {}, std::move(reason)});
 }
 
 std::optional<int> ParameterEncoder::weight_axis(const Parameter& parameter, const Tensor& value) {
@@ -119,7 +138,7 @@ std::optional<int> ParameterEncoder::weight_axis(const Parameter& parameter, con
     const std::string& name = graph_.values[parameter.value].name;
     std::vector<std::optional<int>> axes;
     for (const ParameterUse& use : parameter.uses) {
-        if (is_weight(use)) axes.push_back(axis_of_use(name, use, value.descriptor().rank()));
+        if (is_use_as_weight(use)) axes.push_back(axis_of_use(name, use, value.descriptor().rank()));
     }
     if (std::all_of(axes.begin(), axes.end(), [&](const auto& axis) { return axis == axes[0]; }))
         return axes[0];
@@ -136,11 +155,17 @@ std::optional<int> ParameterEncoder::axis_of_use(const std::string& name, const 
                          fmt::format("target '{}' takes no channels for {}", target_.name, rule.op_type));
         return std::nullopt;
     }
-    const auto groups = use.node->attribute<std::int64_t>("group", 1);
-    if (rule.per_channel == WeightRule::PerChannel::ungrouped && groups != 1) {
+    if (in_groups(use)) {
         stays_per_tensor(name, fmt::format("{} in groups has no axis of all output channels", rule.op_type));
         return std::nullopt;
     }
+    return channel_axis(name, use, rank);
+}
+
+std::optional<int> ParameterEncoder::channel_axis(const std::string& name, const ParameterUse& use,
+                                                  std::size_t rank) const {
+    if (rank < 2 || in_groups(use)) return std::nullopt;
+    const WeightRule& rule = *use.weight;
     const int dimensions = static_cast<int>(rank);
     int axis = rule.channel_axis < 0 ? rule.channel_axis + dimensions : rule.channel_axis;
     const bool transposed =
@@ -151,6 +176,14 @@ std::optional<int> ParameterEncoder::axis_of_use(const std::string& name, const 
              printable(name), rule.channel_axis, rank);
     }
     return axis;
+}
+
+// Dead channels are named, and outliers where they share one encoding with the others.
+void ParameterEncoder::look_at_channels(const Parameter& parameter, const Tensor& value, bool per_channel) {
+    const std::string& name = graph_.values[parameter.value].name;
+    const auto use = std::find_if(parameter.uses.begin(), parameter.uses.end(), is_use_as_weight);
+    const std::optional<int> axis = channel_axis(name, *use, value.descriptor().rank());
+    if (axis) channels_.look_at(name, weight_ranges(value.view(), axis, name), per_channel);
 }
 
 void ParameterEncoder::remark_shared(const Parameter& parameter, std::string_view encoded_as) {
@@ -183,19 +216,31 @@ void ParameterEncoder::finish() {
                                  one.reason));
     }
     per_tensor_.clear();
+    channels_.add_to(remarks_);
 }
 
-void remark_left_out(const std::string& name, const TensorStatistics& statistics, Remarks& remarks) {
+void check_values(const std::string& name, const TensorStatistics& statistics, const ResolvedOptions& options,
+                  Remarks& remarks) {
     std::vector<std::string> parts;
-    const auto add = [&](std::uint64_t count, std::string_view what) {
-        if (count != 0) parts.push_back(fmt::format("{} {}", count, what));
+    bool refused = false;
+    const auto add = [&](std::uint64_t count, std::string_view what, ValuePolicy policy) {
+        if (count == 0) return;
+        parts.push_back(fmt::format("{} {}", count, what));
+        refused = refused || policy == ValuePolicy::fail;
     };
-    add(statistics.nans, "NaN");
-    add(statistics.positive_infinities, "+Inf");
-    add(statistics.negative_infinities, "-Inf");
-    add(statistics.positive_masks, "positive masks");
-    add(statistics.negative_masks, "negative masks");
+    add(statistics.nans, "NaN", options.nonfinite);
+    add(statistics.positive_infinities, "+Inf", options.nonfinite);
+    add(statistics.negative_infinities, "-Inf", options.nonfinite);
+    add(statistics.positive_masks, "positive masks", options.masks);
+    add(statistics.negative_masks, "negative masks", options.masks);
     if (parts.empty()) return;
+    if (refused) {
+        fail(
+            "'{}': expected finite values that are no masks, found {} (--nonfinite skip and --masks skip "
+            "leave them "
+            "out)",
+            printable(name), join(parts, ", "));
+    }
     remarks.add(fmt::format("'{}': left out of its range: {}", printable(name), join(parts, ", ")));
 }
 

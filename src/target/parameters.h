@@ -9,18 +9,26 @@
 #include "graph/graph.h"
 #include "statistics/counter.h"
 #include "target/assignment.h"
+#include "target/method_table.h"
 #include "target/target.h"
+#include "target/weight_channels.h"
 
 namespace qcalib {
 
 // What a run's options and a target's rules come to.
 struct ResolvedOptions {
-    MethodChoice method;
-    int activation_bits = 8;
-    int weight_bits = 8;
-    bool symmetric_activations = false;
-    bool symmetric_weights = false;
+    MethodTable methods;  // of activations
+    MethodTable weight_methods;
+    GridRules activations;
+    GridRules weights;  // per channel the target may make them symmetric
     bool per_channel_weights = false;
+    ValuePolicy nonfinite = ValuePolicy::skip;
+    ValuePolicy masks = ValuePolicy::skip;
+    std::vector<Decision>* decisions = nullptr;  // where to note what was decided, if anywhere
+
+    void note(Decision decision) const {
+        if (decisions != nullptr) decisions->push_back(std::move(decision));
+    }
 };
 
 // One place where a constant meets an activation.
@@ -36,6 +44,9 @@ struct Parameter {
     ValueId value = no_value;
     std::vector<ParameterUse> uses;
 };
+
+// Whether one of its uses is as a weight.
+bool is_weight(const Parameter& parameter);
 
 // The float constants that are inputs of nodes with an activation among their inputs, in order of first use.
 std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup& constant,
@@ -64,6 +75,9 @@ class ParameterEncoder {
     std::optional<TensorEncoding> encode_constant(const std::string& name, const Tensor& value);
     std::optional<int> weight_axis(const Parameter& parameter, const Tensor& value);
     std::optional<int> axis_of_use(const std::string& name, const ParameterUse& use, std::size_t rank);
+    std::optional<int> channel_axis(const std::string& name, const ParameterUse& use, std::size_t rank) const;
+    void look_at_channels(const Parameter& parameter, const Tensor& value, bool per_channel);
+    void note_none(const std::string& name, std::string reason) const;
     void remark_shared(const Parameter& parameter, std::string_view encoded_as);
     void stays_per_tensor(const std::string& name, std::string reason);
 
@@ -73,9 +87,12 @@ class ParameterEncoder {
     CounterSettings counter_;
     Remarks& remarks_;
     std::vector<PerTensorReason> per_tensor_;
+    ChannelRemarks channels_;
 };
 
-// Adds a remark where values of the tensor are left out of its range: NaN, infinite, masked.
-void remark_left_out(const std::string& name, const TensorStatistics& statistics, Remarks& remarks);
+// Adds a remark where values of the tensor are left out of its range: NaN, infinite, masked. An Error where
+// the run's policy does not allow them.
+void check_values(const std::string& name, const TensorStatistics& statistics, const ResolvedOptions& options,
+                  Remarks& remarks);
 
 }  // namespace qcalib

@@ -20,6 +20,12 @@ enum class Confidence : std::uint8_t {
 };
 std::string_view name_of(Confidence confidence);
 
+// What is done about values that no range can hold.
+enum class ValuePolicy : std::uint8_t {
+    skip,  // they are left out, counted and remarked
+    fail,  // the first tensor with one is an Error
+};
+
 // Where a rule comes from.
 struct Evidence {
     std::string source;
@@ -31,6 +37,7 @@ struct ActivationRule {
     int bits = 8;
     std::vector<int> widths;  // all the target takes
     bool symmetric = false;
+    bool unsigned_symmetric = false;  // where symmetric: all codes for values without negative ones
     Evidence evidence;
 };
 
@@ -41,6 +48,7 @@ struct WeightPrecision {
     bool symmetric = false;
     bool per_channel = false;
     bool per_channel_symmetric = false;  // per channel is always symmetric
+    std::string method = "minmax";       // as parse_method takes it
     Evidence evidence;
 };
 
@@ -88,7 +96,11 @@ struct Target {
     std::string default_format;  // a name of the format registry
     Evidence defaults_evidence;
     double least_range = 0;
-    Rounding rounding = Rounding::half_away;  // of an offset
+    Rounding rounding = Rounding::half_away;    // of an offset
+    bool power_of_two = false;                  // every step
+    bool include_zero = true;                   // in asymmetric ranges
+    ValuePolicy nonfinite = ValuePolicy::skip;  // NaN and infinities
+    ValuePolicy masks = ValuePolicy::skip;
     Evidence arithmetic_evidence;
     ActivationRule activations;
     WeightPrecision weights;

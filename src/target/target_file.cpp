@@ -21,10 +21,13 @@ const std::array<YamlSection, 9>& schema() {
          {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
           "weight_operands", "no_encoding", "fused_outputs"}},
         {"defaults", {"method", "format", "source", "confidence"}},
-        {"arithmetic", {"least_range", "rounding", "source", "confidence"}},
-        {"activations", {"bits", "widths", "symmetric", "source", "confidence"}},
+        {"arithmetic",
+         {"least_range", "rounding", "power_of_two", "include_zero", "nonfinite", "masks", "source",
+          "confidence"}},
+        {"activations", {"bits", "widths", "symmetric", "unsigned_symmetric", "source", "confidence"}},
         {"weights",
-         {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "source", "confidence"}},
+         {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "method", "source",
+          "confidence"}},
         {"constants", {"width_of", "symmetric", "source", "confidence"}},
         {"weight_operands",
          {"operators", "input", "per_channel", "channel_axis", "transposed_by", "source", "confidence"}},
@@ -75,21 +78,33 @@ void read_widths(const YamlMap& map, Rule& rule) {
                                   rule.bits));
 }
 
-void read_defaults(const YamlMap& map, Target& target) {
-    target.default_method = map.text("method");
-    target.default_format = map.text("format");
-    target.defaults_evidence = read_evidence(map);
-    if (target.default_method.empty()) return;
+void check_method(const YamlMap& map, const std::string& method) {
+    if (method.empty()) return;
     try {
-        parse_method(target.default_method);
+        parse_method(method);
     } catch (const Error& error) {
         map.fault("method", error.what());
     }
 }
 
+void read_defaults(const YamlMap& map, Target& target) {
+    target.default_method = map.text("method");
+    target.default_format = map.text("format");
+    target.defaults_evidence = read_evidence(map);
+    check_method(map, target.default_method);
+}
+
+ValuePolicy read_policy(const YamlMap& map, const std::string& key) {
+    return map.has(key) ? static_cast<ValuePolicy>(map.choice(key, {"skip", "fail"})) : ValuePolicy::skip;
+}
+
 void read_arithmetic(const YamlMap& map, Target& target) {
     target.least_range = map.positive_real("least_range");
     target.rounding = static_cast<Rounding>(map.choice("rounding", {"half-away", "half-even"}));
+    if (map.has("power_of_two")) target.power_of_two = map.boolean("power_of_two");
+    if (map.has("include_zero")) target.include_zero = map.boolean("include_zero");
+    target.nonfinite = read_policy(map, "nonfinite");
+    target.masks = read_policy(map, "masks");
     target.arithmetic_evidence = read_evidence(map);
 }
 
@@ -97,6 +112,7 @@ ActivationRule read_activations(const YamlMap& map) {
     ActivationRule rule;
     read_widths(map, rule);
     rule.symmetric = map.boolean("symmetric");
+    if (map.has("unsigned_symmetric")) rule.unsigned_symmetric = map.boolean("unsigned_symmetric");
     rule.evidence = read_evidence(map);
     return rule;
 }
@@ -107,6 +123,10 @@ WeightPrecision read_weights(const YamlMap& map) {
     rule.symmetric = map.boolean("symmetric");
     rule.per_channel = map.boolean("per_channel");
     rule.per_channel_symmetric = map.boolean("per_channel_symmetric");
+    if (map.has("method")) {
+        rule.method = map.text("method");
+        check_method(map, rule.method);
+    }
     rule.evidence = read_evidence(map);
     return rule;
 }

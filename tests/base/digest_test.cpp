@@ -43,6 +43,15 @@ TEST_CASE("SHA-256 does not depend on how the bytes are cut") {
     }
 }
 
+TEST_CASE("the SHA-256 so far leaves what follows as it is") {
+    Sha256 hash;
+    hash.update(bytes_of("ab"));
+    CHECK(to_hex(hash.so_far()) == sha256("ab"));
+    hash.update(bytes_of("c"));
+    CHECK(to_hex(hash.so_far()) == sha256("abc"));
+    CHECK(to_hex(hash.finish()) == sha256("abc"));
+}
+
 TEST_CASE("hexadecimal is lower case with two digits for each byte") {
     const std::vector<std::byte> bytes = {std::byte{0}, std::byte{0x0f}, std::byte{0xab}};
     CHECK(to_hex(bytes) == "000fab");

@@ -115,6 +115,46 @@ TEST_CASE("a full device is an error and leaves no file") {
     CHECK_FALSE(std::filesystem::exists(folder / "out"));
 }
 
+TEST_CASE("a synced file stays where it is not committed, and another goes on behind its first bytes") {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "out";
+    {
+        OutputFile file(path, ".part");
+        file.write("kept");
+        file.sync();
+        file.write("lost");
+    }
+    CHECK(read_text_file(folder / "out.part").starts_with("kept"));
+    {
+        OutputFile file(path, ".part", 4);
+        CHECK(file.size() == 4);
+        file.write(" and more");
+    }
+    CHECK(read_text_file(folder / "out.part") == "kept");
+    OutputFile file(path, ".part", 4);
+    file.write(", done");
+    file.commit();
+    CHECK(read_text_file(path) == "kept, done");
+    CHECK_FALSE(std::filesystem::exists(folder / "out.part"));
+    CHECK(error_of([&] { OutputFile none(path, ".part", 4); }).starts_with(path.string() + ": "));
+}
+
+TEST_CASE("a file that is being written cannot be written by another") {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "out";
+    OutputFile first(path);
+    first.write("first");
+    const std::string message = path.string() + ": cannot be written: another run is writing it";
+    CHECK(error_of([&] { OutputFile second(path); }) == message);
+    CHECK(error_of([&] { OutputFile second(path, ".tmp", 0); }) == message);
+    first.commit();
+    CHECK(read_text_file(path) == "first");
+    OutputFile second(path);
+    second.write("second");
+    second.commit();
+    CHECK(read_text_file(path) == "second");
+}
+
 TEST_CASE("an output folder is made with its parents") {
     const TemporaryFolder folder;
     prepare_output_folder(folder / "a/b");

@@ -297,3 +297,28 @@ TEST_CASE("a file that lists a tensor twice is refused") {
     StatisticsWriter(folder / "twice.qstats", header).finish(StatisticsSet(2), {});
     CHECK(contains(read_error(folder / "twice.qstats"), "lists tensor 'x' twice"));
 }
+
+TEST_CASE("the first rows of a file are a file with the extremes of these rows") {
+    const TemporaryFolder folder;
+    write_example(folder / "all.qstats", example_header(12), {3});
+    const StatisticsFile all(folder / "all.qstats");
+    const StatisticsFile first = all.first(5);
+    CHECK(first.rows() == 5);
+    CHECK(first.header() == all.header());
+    CHECK(first.row_number(4) == 5);
+    CHECK(first.tensor(1) == all.tensor(1));  // a constant
+    for (const std::size_t tensor : {0, 2}) {
+        Range expected{1e30, -1e30};
+        for (std::size_t row = 0; row < 5; ++row) {
+            const SampleSummary entry = all.entry(row, tensor);
+            CHECK(first.entry(row, tensor) == entry);
+            if (!entry.has_data) continue;
+            expected = {std::min<double>(expected.min, entry.min), std::max<double>(expected.max, entry.max)};
+        }
+        CHECK(first.tensor(tensor).extremes == expected);
+        CHECK(first.tensor(tensor).elements() == 0);
+    }
+    CHECK(all.first(100).rows() == all.rows());
+    CHECK(all.first(0).tensor(0).extremes == std::nullopt);
+    CHECK(first.find("image") == std::size_t{0});
+}

@@ -77,7 +77,8 @@ class AssignmentFixture {
             const auto found = constants.find(id);
             return found == constants.end() ? nullptr : &found->second;
         };
-        EncodingSet set = assign_encodings(graph, lookup, statistics, target, options, remarks);
+        decisions.clear();
+        EncodingSet set = assign_encodings(graph, lookup, statistics, target, options, remarks, &decisions);
         this->remarks = remarks.all();
         return set;
     }
@@ -92,6 +93,7 @@ class AssignmentFixture {
     Target target = load_target("snpe");
     CounterSettings counter;
     std::unordered_map<ValueId, Tensor> constants;  // what the lookup knows
+    std::vector<Decision> decisions;                // of the last assignment
     std::vector<std::string> remarks;               // of the last assignment
 
   private:

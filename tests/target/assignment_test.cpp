@@ -222,7 +222,7 @@ TEST_CASE("a target that takes channels of Gemm and MatMul gets them along the o
 TEST_CASE("the options of a run go before the target's defaults") {
     AssignmentFixture fixture = small_network();
     AssignmentOptions options;
-    options.method = parse_method("ema");
+    options.methods = {parse_method_rule("ema")};
     options.activation_bits = 16;
     options.weight_bits = 4;
     options.symmetric_weights = true;
@@ -406,15 +406,17 @@ TEST_CASE("a method that needs histograms refuses statistics of extremes alone, 
     struct Histograms : RangeMethod {
         std::string name() const override { return "shape"; }
         std::string summary() const override { return ""; }
-        bool needs_histogram() const override { return true; }
-        std::optional<Range> choose(const TensorSamples& tensor, const MethodParameters&) const override {
+        std::string source() const override { return ""; }
+        bool needs_histogram(const MethodParameters&) const override { return true; }
+        std::optional<Range> choose(const TensorSamples& tensor, const GridRules&,
+                                    const MethodParameters&) const override {
             return tensor.statistics().extremes;
         }
     };
     const Histograms method;
     AssignmentFixture fixture = small_network();
     AssignmentOptions options;
-    options.method = MethodChoice{&method, {}};
+    options.methods = {{std::nullopt, MethodChoice{&method, {}}}};
     CHECK(fixture.error(options).empty());
     fixture.counter.extremes_only = true;
     CHECK(fixture.error(options) ==

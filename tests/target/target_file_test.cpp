@@ -124,10 +124,11 @@ TEST_CASE("every key of a target's file arrives in the target") {
 }
 
 TEST_CASE("an unknown key is an error at its place that lists the keys and offers the nearest") {
-    check_fault(
-        changed("  least_range: 0.01\n", "  least_range: 0.01\n  least_rnge: 0.01\n"),
-        "chip.yaml:6:3: arithmetic: unknown key 'least_rnge': expected one of least_range, rounding, source, "
-        "confidence (did you mean 'least_range'?)");
+    check_fault(changed("  least_range: 0.01\n", "  least_range: 0.01\n  least_rnge: 0.01\n"),
+                "chip.yaml:6:3: arithmetic: unknown key 'least_rnge': expected one of least_range, rounding, "
+                "power_of_two, "
+                "include_zero, nonfinite, masks, source, "
+                "confidence (did you mean 'least_range'?)");
     check_fault(good + "quantizer: tf\n",
                 "chip.yaml:31:1: target: unknown key 'quantizer': expected one of name, summary, defaults, "
                 "arithmetic, "
@@ -295,4 +296,30 @@ TEST_CASE("any prefix and any damaged byte of a target's file is read or refused
         }
     }
     CHECK(faults_of(good).empty());
+}
+
+TEST_CASE("a target may set the grid, what is done about odd values, and a method for weights") {
+    const Target plain = parse_target(good, "chip.yaml");
+    CHECK_FALSE(plain.power_of_two);
+    CHECK(plain.include_zero);
+    CHECK(plain.nonfinite == ValuePolicy::skip);
+    CHECK(plain.weights.method == "minmax");
+    const Target target = parse_target(
+        changed("  rounding: half-even\n",
+                "  rounding: half-even\n  power_of_two: true\n  include_zero: false\n  nonfinite: fail\n"
+                "  masks: fail\n"),
+        "chip.yaml");
+    CHECK(target.power_of_two);
+    CHECK_FALSE(target.include_zero);
+    CHECK(target.nonfinite == ValuePolicy::fail);
+    CHECK(target.masks == ValuePolicy::fail);
+    CHECK(parse_target(changed("symmetric: false, source: manual",
+                               "symmetric: true, unsigned_symmetric: true, "
+                               "source: manual"),
+                       "chip.yaml")
+              .activations.unsigned_symmetric);
+    CHECK(parse_target(changed("  bits: 4\n", "  bits: 4\n  method: mse\n"), "chip.yaml").weights.method ==
+          "mse");
+    CHECK(faults_of(changed("  bits: 4\n", "  bits: 4\n  method: msse\n")).size() == 1);
+    CHECK(faults_of(changed("  source: log\n", "  source: log\n  masks: skp\n")).size() == 1);
 }

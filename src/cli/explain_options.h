@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/encoding_options.h"
+#include "graph/graph.h"
+#include "statistics/statistics_file.h"
+
+namespace qcalib {
+
+// --explain: how tensors came to their encodings.
+class ExplainOptions {
+  public:
+    void add_to(CLI::App& app);
+
+    // Before anything costs: Errors where a name fits no tensor of the model, or nothing is emitted.
+    void check(const Graph& graph, std::span<const Emission> emissions) const;
+
+    // For each tensor that was asked for and each target the chain from statistics to encoding; "" where
+    // none was.
+    std::string text(std::span<const Emission> emissions, const AssignmentOptions& options,
+                     const Graph& graph, const StatisticsFile& statistics) const;
+
+  private:
+    std::vector<std::string> patterns_;
+};
+
+}  // namespace qcalib
