@@ -216,6 +216,7 @@ void InspectCommand::inspect_statistics(const Console& console) const {
     if (header.shards > 1) facts.row({"shard", fmt::format("{} of {}", header.shard, header.shards)});
     facts.row(
         {"tensors", fmt::format("{} activations, {} constants", summary.activations, summary.constants)});
+    facts.row({"statistics", header.counter.extremes_only ? "extremes only" : "full"});
     add_rows(facts, "convergence", convergence_lines(convergence_of(file)));
     for (const std::string& line : split(header.settings, '\n')) facts.row({"setting", printable(line)});
     const std::vector<std::size_t> tensors = chosen_tensors(file);

@@ -83,8 +83,9 @@ def main() -> int:
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--inputs", help=argparse.SUPPRESS)
     parser.add_argument("--input-name", help=argparse.SUPPRESS)
-    parser.add_argument("options", nargs="*")
-    arguments = parser.parse_args()
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments = parser.parse_args(sys.argv[1:split])
+    arguments.options = sys.argv[split + 1:]
     if arguments.peer:
         peer_main(arguments)
         return 0

@@ -36,8 +36,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--qcalib", default=str(ROOT / "build/release/qcalib"))
-    parser.add_argument("options", nargs="*")
-    arguments = parser.parse_args()
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments = parser.parse_args(sys.argv[1:split])
+    arguments.options = sys.argv[split + 1:]
     pictures = sorted(p for p in Path(arguments.pictures).iterdir() if p.suffix.lower() in PICTURES)[: arguments.count]
     with tempfile.TemporaryDirectory() as folder:
         once, twice = Path(folder) / "once.txt", Path(folder) / "twice.txt"

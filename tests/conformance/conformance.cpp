@@ -56,7 +56,8 @@ std::string run_data_set(const Graph& graph, const DataSet& set, const ProgramOp
         return fmt::format("expected {} outputs, found {}", set.outputs.size(), outputs.size());
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const std::string wrong = difference(outputs[i], set.outputs[i]);
+        const std::string wrong =
+            difference(outputs[i], set.outputs[i], graph.values[graph.outputs[i]].declared_type);
         if (!wrong.empty()) return fmt::format("output '{}': {}", graph.values[graph.outputs[i]].name, wrong);
     }
     return "";

@@ -44,7 +44,8 @@ std::vector<Tensor> run_graph(std::shared_ptr<const Graph> graph, const std::vec
                               const ProgramOptions& options);
 
 // What is wrong with `found`: its shape, its type, or the first element that breaks |a - b| <= 1e-7 + 1e-3
-// |b| (other types than floats: that differs); empty where it is right.
-std::string difference(const Tensor& found, const Tensor& expected);
+// |b|, or differs by more than the last bit where bfloat16 is declared (other types than floats: that differs
+// at all); empty where it is right.
+std::string difference(const Tensor& found, const Tensor& expected, DataType declared);
 
 }  // namespace qcalib::test
