@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensor/grid.h"
 #include "tensor/range.h"
 #include "tensor/tensor.h"
 
@@ -40,17 +41,12 @@ struct EncodingSet {
     std::vector<TensorEncoding> parameters;   // graph order
 };
 
-// How an offset that falls halfway between two integers is rounded.
-enum class Rounding : std::uint8_t { half_away, half_even };
+// The encoding of a range on the grid that make_grid() gives it.
+Encoding encode(Range range, const GridRules& rules);
 
-// The TF arithmetic of Qualcomm's and AIMET's quantizers: the range is widened to contain 0 and to at least
-// `least_range` > 0 (at its top), the scale is its width / (2^bits - 1), and both ends are moved so that 0 is
-// exact. `bits` is 2 to 32.
+// The same for one scheme, with a step that is no power of two. `least_range` > 0, `bits` is 2 to 32.
 Encoding encode_asymmetric(Range range, int bits, double least_range,
                            Rounding rounding = Rounding::half_away);
-
-// Symmetric: scale = max(|min|, |max|) / (2^(bits-1) - 1), but no less than least_range / (2^bits - 1), so
-// that the grid is at least `least_range` > 0 wide; offset = -2^(bits-1). `bits` is 2 to 32.
 Encoding encode_symmetric(Range range, int bits, double least_range);
 
 // The extremes of a float32 weight: of the whole, or of each slice along `axis`. NaN and infinities are an

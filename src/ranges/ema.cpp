@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ranges/inside.h"
 #include "ranges/range_method.h"
 
 namespace qcalib {
@@ -47,12 +48,13 @@ class ExponentialMovingAverage final : public RangeMethod {
     std::string name() const override { return "ema"; }
     std::string summary() const override {
         return "Exponential moving average of each sample's extremes, in the order of the samples: r <- "
-               "momentum r + "
-               "(1 - momentum) new, started by the first. MQBench's EMAMinMaxObserver; with group=16, the "
-               "least and "
-               "greatest of 16 samples at a time, Samsung ONE's record-minmax --mode moving_average. Late "
-               "samples weigh "
-               "more than early ones.";
+               "momentum r + (1 - momentum) new, started by the first; samples without data are passed over. "
+               "Late samples weigh more than early ones.";
+    }
+    std::string source() const override {
+        return "MQBench's EMAMinMaxObserver; Quanto and QAT observers average alike. With group=16 the least "
+               "and greatest of 16 samples at a time are averaged, as Samsung ONE does "
+               "(sample-moving-average is its arithmetic in float32).";
     }
     std::vector<MethodParameter> parameters() const override {
         return {
@@ -61,7 +63,7 @@ class ExponentialMovingAverage final : public RangeMethod {
              "samples with data whose joint extremes make one step; the last may be fewer", true},
         };
     }
-    std::optional<Range> choose(const TensorSamples& tensor,
+    std::optional<Range> choose(const TensorSamples& tensor, const GridRules& /*grid*/,
                                 const MethodParameters& parameters) const override {
         const std::optional<Range>& extremes = tensor.statistics().extremes;
         if (tensor.constant()) return extremes;
@@ -70,12 +72,9 @@ class ExponentialMovingAverage final : public RangeMethod {
             const SampleSummary sample = tensor.row(row);
             if (sample.has_data) moving.add(sample);
         }
-        std::optional<Range> range = moving.finish();
-        if (range && extremes) {  // rounding may lead an average a last digit outside
-            range->min = std::clamp(range->min, extremes->min, extremes->max);
-            range->max = std::clamp(range->max, extremes->min, extremes->max);
-        }
-        return range;
+        const std::optional<Range> range = moving.finish();
+        if (!range || !extremes) return range;
+        return inside(*range, *extremes);  // rounding may lead an average a last digit outside
     }
 };
 

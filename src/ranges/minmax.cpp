@@ -11,7 +11,11 @@ class MinMax final : public RangeMethod {
         return "The least and the greatest value met in any sample. Nothing is clipped, so one outlier "
                "widens the range.";
     }
-    std::optional<Range> choose(const TensorSamples& tensor,
+    std::string source() const override {
+        return "Qualcomm's and AIMET's tf, onnxruntime's MinMax, TFLite, ncnn's weights. NaN, infinities and "
+               "masks are left out here.";
+    }
+    std::optional<Range> choose(const TensorSamples& tensor, const GridRules& /*grid*/,
                                 const MethodParameters& /*parameters*/) const override {
         return tensor.statistics().extremes;
     }

@@ -1,5 +1,6 @@
 #include "ranges/range_method.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -9,8 +10,16 @@
 
 // The methods, one line each; `name` is made by name_method() in ranges/<name>.cpp.
 #define QCALIB_RANGE_METHODS(METHOD) \
+    METHOD(minmax)                   \
+    METHOD(percentile)               \
+    METHOD(mse)                      \
+    METHOD(sqnr)                     \
+    METHOD(entropy)                  \
+    METHOD(aciq)                     \
+    METHOD(mean)                     \
     METHOD(ema)                      \
-    METHOD(minmax)
+    METHOD(sample_percentile)        \
+    METHOD(sample_moving_average)
 
 namespace qcalib {
 
@@ -24,6 +33,14 @@ std::vector<std::string> method_names() {
     std::vector<std::string> names;
     for (const RangeMethod* method : range_methods()) names.push_back(method->name());
     return names;
+}
+
+// "mse", "ema:momentum=0.9": whether what comes before the first ':' is a method.
+bool names_method(std::string_view text) {
+    const std::string_view name = trim(text.substr(0, text.find(':')));
+    const auto methods = range_methods();
+    return std::any_of(methods.begin(), methods.end(),
+                       [&](const RangeMethod* method) { return method->name() == name; });
 }
 
 const RangeMethod& find_method(const std::string& name) {
@@ -106,6 +123,18 @@ std::string to_string(const MethodChoice& choice) {
         assignments.push_back(fmt::format("{}={}", name, value));
     const std::string name = choice.method->name();
     return assignments.empty() ? name : name + ":" + join(assignments, ",");
+}
+
+MethodRule parse_method_rule(const std::string& text) {
+    if (names_method(text)) return {std::nullopt, parse_method(text)};
+    for (std::size_t equals = text.find('=', 1); equals != std::string::npos;
+         equals = text.find('=', equals + 1)) {
+        const std::string method = text.substr(equals + 1);
+        if (names_method(method)) return {text.substr(0, equals), parse_method(method)};
+    }
+    const std::size_t equals = text.find('=', 1);
+    const bool pattern = equals != std::string::npos && equals < text.find(':');
+    return {std::nullopt, parse_method(pattern ? text.substr(equals + 1) : text)};  // an Error
 }
 
 }  // namespace qcalib

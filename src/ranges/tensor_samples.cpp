@@ -1,24 +1,21 @@
+#include <utility>
+
 #include "ranges/range_method.h"
 
 namespace qcalib {
 
 TensorSamples::TensorSamples(const StatisticsFile& file, std::size_t tensor)
-    : file_(&file), tensor_(tensor) {}
+    : name_(file.header().tensors[tensor].name),
+      constant_(file.header().tensors[tensor].constant),
+      statistics_(&file.tensor(tensor)),
+      file_(&file),
+      tensor_(tensor) {}
 
-const std::string& TensorSamples::name() const {
-    return file_->header().tensors[tensor_].name;
-}
-
-bool TensorSamples::constant() const {
-    return file_->header().tensors[tensor_].constant;
-}
-
-const TensorStatistics& TensorSamples::statistics() const {
-    return file_->tensor(tensor_);
-}
+TensorSamples::TensorSamples(std::string name, const TensorStatistics& statistics)
+    : name_(std::move(name)), statistics_(&statistics) {}
 
 std::size_t TensorSamples::rows() const {
-    return constant() ? 0 : file_->rows();
+    return constant_ ? 0 : file_->rows();
 }
 
 SampleSummary TensorSamples::row(std::size_t index) const {

@@ -127,16 +127,33 @@ void check_constants(const Graph& graph, const ConstantLookup& constant, const S
     }
 }
 
+constexpr const char* without_value = "no sample gave it a finite value that is no mask";
+
+// One remark for all of them: a branch that is never taken may have hundreds.
+void add_without_encoding(std::span<const std::string> names, Remarks& remarks) {
+    constexpr std::size_t most = 5;
+    if (names.empty()) return;
+    std::vector<std::string> shown;
+    for (const std::string& name : names.first(std::min(most, names.size()))) {
+        shown.push_back(fmt::format("'{}'", printable(name)));
+    }
+    const std::size_t more = names.size() - shown.size();
+    const std::string all = join(shown, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
+    remarks.add(fmt::format("{}: no encoding: {}", all, without_value));
+}
+
 std::optional<TensorEncoding> encode_activation(const TensorSamples& samples, const ResolvedOptions& options,
                                                 Remarks& remarks) {
     check_values(samples.name(), samples.statistics(), options, remarks);
     const MethodChoice& choice = options.methods.of(samples.name());
     const auto range = choice.choose(samples, options.activations);
     if (!range) {
-        const std::string reason = "no sample gave it a finite value that is no mask";
-        remarks.add(fmt::format("'{}': no encoding: {}", printable(samples.name()), reason));
-        options.note(
-            {samples.name(), Decision::Kind::activation, to_string(choice), {}, options.activations, reason});
+        options.note({samples.name(),
+                      Decision::Kind::activation,
+                      to_string(choice),
+                      {},
+                      options.activations,
+                      without_value});
         return std::nullopt;
     }
     options.note(
@@ -184,13 +201,17 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
     check_patterns(graph, values, parameters, resolved);
 
     EncodingSet set;
+    std::vector<std::string> without;
     for (const ValueId value : values_in_order(graph)) {
         if (!values.activations()[value]) continue;
         const TensorSamples samples(statistics, values.place(value));
         if (auto entry = encode_activation(samples, resolved, remarks)) {
             set.activations.push_back(std::move(*entry));
+        } else {
+            without.push_back(samples.name());
         }
     }
+    add_without_encoding(without, remarks);
     ParameterEncoder encoder(graph, target, resolved, statistics.header().counter, remarks);
     for (const Parameter& parameter : parameters) {
         const Tensor& value = *constant(parameter.value);

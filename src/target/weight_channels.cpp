@@ -117,8 +117,7 @@ void ChannelRemarks::add_to(Remarks& remarks) {
     if (!outliers_.empty()) {
         remarks.add(
             fmt::format("outlier channels, whose greatest weight is {} times the median channel's or more "
-                        "and sets the step of all: "
-                        "{}",
+                        "and sets the step of all: {}",
                         outlier_ratio, listed(outliers_)));
     }
     dead_.clear();

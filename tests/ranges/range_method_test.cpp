@@ -5,37 +5,12 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
-#include "statistics/fixtures.h"
+#include "method_fixture.h"
 
 using namespace qcalib;
 using namespace qcalib::test;
 
 namespace {
-
-// A file with one activation "x", whose samples have these elements, and one constant "c".
-void write_samples(const std::filesystem::path& path, const std::vector<std::vector<float>>& samples,
-                   const std::vector<float>& constant = {-2.0F, 5.0F}) {
-    StatisticsHeader header;
-    header.selected = samples.size();
-    header.tensors = {{"x", false}, {"c", true}};
-    StatisticsWriter writer(path, header);
-    StatisticsSet set(2);
-    Counter counter;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-        const TensorStatistics& found = counter.count(samples[i]);
-        set.merge(0, found);
-        writer.add_row({i, {summarize(found)}});
-    }
-    set.merge(1, counter.count(constant));
-    writer.finish(set, {});
-}
-
-std::optional<Range> choose(const std::filesystem::path& path, const std::string& method,
-                            std::size_t tensor = 0) {
-    const StatisticsFile file(path);
-    const MethodChoice choice = parse_method(method);
-    return choice.method->choose(TensorSamples(file, tensor), choice.parameters);
-}
 
 std::string parse_error(const std::string& text) {
     try {
@@ -151,6 +126,7 @@ TEST_CASE(
     for (const RangeMethod* method : range_methods()) {
         CHECK(names.insert(method->name()).second);
         CHECK_FALSE(method->summary().empty());
+        CHECK_FALSE(method->source().empty());
         for (const MethodParameter& parameter : method->parameters()) {
             CHECK(parameter.least <= parameter.default_value);
             CHECK(parameter.default_value <= parameter.greatest);
@@ -158,8 +134,8 @@ TEST_CASE(
         }
         CHECK(parse_method(method->name()).method == method);
     }
-    CHECK(names.contains("minmax"));
-    CHECK(names.contains("ema"));
+    CHECK(names == std::set<std::string>{"aciq", "ema", "entropy", "mean", "minmax", "mse", "percentile",
+                                         "sample-moving-average", "sample-percentile", "sqnr"});
 }
 
 TEST_CASE("a choice holds every parameter and is printed as it can be parsed") {
@@ -173,8 +149,11 @@ TEST_CASE("a choice holds every parameter and is printed as it can be parsed") {
 }
 
 TEST_CASE("unknown methods and parameters offer the nearest, and values outside their bounds are refused") {
-    CHECK(parse_error("emma") == "method 'emma': unknown (did you mean 'ema'?); the methods are ema, minmax");
-    CHECK(parse_error("") == "method '': unknown; the methods are ema, minmax");
+    const std::string all =
+        "the methods are minmax, percentile, mse, sqnr, entropy, aciq, mean, ema, sample-percentile, "
+        "sample-moving-average";
+    CHECK(parse_error("emma") == "method 'emma': unknown (did you mean 'ema'?); " + all);
+    CHECK(parse_error("") == "method '': unknown; " + all);
     CHECK(parse_error("ema:momentun=0.5") ==
           "method ema: unknown parameter 'momentun' (did you mean 'momentum'?); its parameters are momentum, "
           "group");
@@ -191,4 +170,26 @@ TEST_CASE("unknown methods and parameters offer the nearest, and values outside 
     CHECK(parse_error("ema:momentum") == "method ema: expected name=value, found 'momentum'");
     CHECK(parse_error("ema:") == "method ema: expected name=value, found ''");
     CHECK(parse_error("ema:group=2,group=3") == "method ema: parameter group is given twice");
+}
+
+TEST_CASE("a rule is a method, or a name or pattern and a method") {
+    CHECK_FALSE(parse_method_rule("mse").pattern);
+    CHECK_FALSE(parse_method_rule("ema:momentum=0.5").pattern);
+    CHECK(to_string(parse_method_rule("ema:momentum=0.5").choice) == "ema:group=1,momentum=0.5");
+    CHECK(parse_method_rule("conv*=mse").pattern == "conv*");
+    const MethodRule colon = parse_method_rule("input:0=percentile:p=99.9,zeros=0");
+    CHECK(colon.pattern == "input:0");
+    CHECK(to_string(colon.choice) == "percentile:p=99.9,zeros=0");
+    CHECK(parse_method_rule("a=b=mse").pattern == "a=b");
+    CHECK(parse_method_rule("emb=ema:group=2").pattern == "emb");
+}
+
+TEST_CASE("a rule without a method is an error that names what stands for it") {
+    const auto error = [](const std::string& text) {
+        return message_of<Error>([&] { parse_method_rule(text); });
+    };
+    CHECK(error("conv*=msse").starts_with("method 'msse': unknown (did you mean 'mse'?)"));
+    CHECK(error("=mse").starts_with("method '=mse': unknown"));
+    CHECK(error("conv*").starts_with("method 'conv*': unknown"));
+    CHECK(error("conv*=mse:p=3") == "method mse: unknown parameter 'p'; it has no parameters");
 }

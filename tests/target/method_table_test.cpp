@@ -57,7 +57,7 @@ TEST_CASE("the last rule for a tensor holds, names before patterns, patterns bef
     CHECK(method_of(methods, "conv2_out") == "sqnr");
     CHECK(method_of(methods, "x") == "entropy");
     CHECK(methods.describe() ==
-          "entropy:clipped=5; conv1: ema:group=1,momentum=0.9; conv*: mse; conv?_*: sqnr:clipped=3");
+          "entropy:clipped=1; conv1: ema:group=1,momentum=0.9; conv*: mse; conv?_*: sqnr:clipped=3");
 }
 
 TEST_CASE("a table knows a method that needs histograms, whichever rule has it") {
