@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes inputs for speech models from recordings (float32, 16 kHz, one channel): audio_inputs.py DIR OUT.
 
-DIR holds *.f32 files. In OUT, for each recording, come a second of sound for melspectrogram, the windows that the
+DIR holds *.f32 files. In OUT, for each recording, come four seconds of sound for melspectrogram, the windows that the
 speech embedding takes of what that makes, the embeddings that keyword heads take, and for the Silero detectors a chunk
 in the middle with the state that the chunks before it leave. The models are fetched; onnxruntime runs them. Prints, for
-each model of scripts/models.tsv that takes such inputs, its name and the --inputs of onnxruntime_agreement.py.
+each model of scripts/models.tsv that takes such inputs, its name and the options for onnxruntime_agreement.py.
 """
 
 import subprocess
@@ -17,6 +17,13 @@ import onnxruntime
 ROOT = Path(__file__).resolve().parents[2]
 HEADS = ["hey-jarvis", "hey-mycroft", "hey-rhasspy", "alexa", "timer", "weather", "hello-deepa", "hello-deepa-old",
          "namaste-deepa", "coca-cola", "hey-lookdeep", "need-help-now"]
+SHAPES = {  # of inputs that leave dimensions open
+    "wake-melspectrogram": "--shape input=1,64000",
+    "wake-embedding": "--shape input_1=1,76,32,1",
+    "silero-v5": "--shape input=1,512 --shape state=2,1,128",
+    "silero-v6": "--shape input=1,512 --shape state=2,1,128",
+    "silero-legacy": "--shape input=1,512 --shape h=2,1,64 --shape c=2,1,64",
+}
 RATE, CHUNK, MEL_WINDOW, MEL_STEP = 16000, 512, 76, 8
 
 
@@ -43,7 +50,7 @@ class Writer:
 
     def print(self) -> None:
         for model, samples in self.samples.items():
-            print(f"{model}\t{' '.join(samples)}")
+            print(f"{model}\t{' '.join([SHAPES.get(model, ''), *samples])}")
 
 
 def chunk_with_state(detector: onnxruntime.InferenceSession, sound: np.ndarray, states: dict[str, np.ndarray]) -> dict:
@@ -66,9 +73,9 @@ def main() -> None:
     detectors = {name: session(name) for name in ("silero-v5", "silero-v6", "silero-legacy")}
     for recording in recordings:
         sound = np.fromfile(recording, np.float32)
-        second = np.resize(sound, 4 * RATE)[None] * 32767
-        writer.add("wake-melspectrogram", input=second)
-        spectrum = mel.run(None, {"input": second})[0].reshape(-1, 32) / 10 + 2
+        four_seconds = np.resize(sound, 4 * RATE)[None] * 32767
+        writer.add("wake-melspectrogram", input=four_seconds)
+        spectrum = mel.run(None, {"input": four_seconds})[0].reshape(-1, 32) / 10 + 2
         starts = range(0, len(spectrum) - MEL_WINDOW + 1, MEL_STEP)
         windows = np.stack([spectrum[i:i + MEL_WINDOW] for i in starts])[..., None].astype(np.float32)
         writer.add("wake-embedding", input_1=windows[:1])
