@@ -33,6 +33,11 @@ ValueId Graph::find(std::string_view value_name) const {
     return found == index.end() ? no_value : found->second;
 }
 
+bool makes_something(const Node& node) {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [](ValueId output) { return output != no_value; });
+}
+
 std::string label(const Graph& graph, const Node& node) {
     const std::string type = node.op_type.empty() ? std::string("node") : node.op_type;
     const std::string operation =

@@ -107,6 +107,9 @@ struct Model {
     std::vector<std::string> remarks;  // e.g. that double tensors are computed as float
 };
 
+// False for a node that leaves all its outputs out: there is nothing to run.
+bool makes_something(const Node& node);
+
 // "Conv 'conv1'" or "Conv making 'y'" for a node without a name: how messages name a node.
 std::string label(const Graph& graph, const Node& node);
 

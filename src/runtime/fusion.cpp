@@ -18,12 +18,21 @@ namespace qcalib {
 
 namespace {
 
+// Numbers of no higher rank leave the rank of what they are combined with as it is.
+constexpr std::size_t scalar = 0;
+constexpr std::size_t rank_of_convolutions = 3;  // at least
+
 // One step along a chain: what is done, the nodes that did it, and what comes out.
 struct Link {
     Activation activation;
     std::vector<NodeIndex> nodes;
     ValueId output = no_value;
 };
+
+// The node's one output, or no_value where it has another number of them or leaves it out.
+ValueId only_output(const Node& node) {
+    return node.outputs.size() == 1 ? node.outputs[0] : no_value;
+}
 
 bool is_product(const Node& node, ValueId a, ValueId b) {
     return node.op_type == "Mul" && node.domain.empty() && node.inputs.size() == 2 &&
@@ -60,14 +69,13 @@ class ChainFinder {
     std::optional<Link> single_link(ValueId value, NodeIndex index) const {
         const Node& node = graph_.nodes[index];
         std::optional<Activation> activation = activation_of(node, value);
-        if (!activation || !uses_.is_float(node.outputs[0])) return std::nullopt;
-        return Link{*activation, {index}, node.outputs[0]};
+        if (!activation || !uses_.is_float(only_output(node))) return std::nullopt;
+        return Link{*activation, {index}, only_output(node)};
     }
 
     std::optional<Activation> activation_of(const Node& node, ValueId value) const {
         using enum Activation::Kind;
-        if (!node.domain.empty() || node.outputs.size() != 1 || node.outputs[0] == no_value)
-            return std::nullopt;
+        if (!node.domain.empty() || only_output(node) == no_value) return std::nullopt;
         if (node.op_type == "Relu") return Activation{leaky_relu, 0, 0};
         if (node.op_type == "LeakyRelu") return Activation{leaky_relu, node.attribute("alpha", 0.01F), 0};
         if (node.op_type == "HardSwish") return Activation{hard_swish, 0, 0};
@@ -105,13 +113,13 @@ class ChainFinder {
     // x times a gate made of x: HardSwish.
     std::optional<Link> gated_link(ValueId value, NodeIndex gate_index, NodeIndex product_index) const {
         const Node& gate = graph_.nodes[gate_index];
-        if (!gate.domain.empty() || gate.outputs.size() != 1 || gate.outputs[0] == no_value)
-            return std::nullopt;
+        if (!gate.domain.empty() || only_output(gate) == no_value) return std::nullopt;
         if (gate.op_type == "Add") return written_out_hard_swish(value, gate_index, product_index);
         const Node& product = graph_.nodes[product_index];
-        if (!multiplies(product, value, gate.outputs[0]) || !used_once(gate.outputs[0])) return std::nullopt;
+        if (!multiplies(product, value, only_output(gate)) || !used_once(only_output(gate)))
+            return std::nullopt;
         const Link link{
-            {Activation::Kind::hard_swish, 0, 0}, {gate_index, product_index}, product.outputs[0]};
+            {Activation::Kind::hard_swish, 0, 0}, {gate_index, product_index}, only_output(product)};
         const bool of_hard_swish =
             std::abs(gate.attribute("alpha", 0.2F) * 6 - 1) < 1e-6F && gate.attribute("beta", 0.5F) == 0.5F;
         if (gate.op_type == "HardSigmoid" && of_hard_swish) return link;
@@ -123,31 +131,31 @@ class ChainFinder {
                                                NodeIndex product_index) const {
         const Node& add = graph_.nodes[add_index];
         const std::optional<Activation> shift = linear_of(add, value);
-        if (!shift || shift->b != 3 || !used_once(add.outputs[0])) return std::nullopt;
-        const NodeIndex clip_index = uses_.only_user(add.outputs[0]);
+        if (!shift || shift->b != 3 || !used_once(only_output(add))) return std::nullopt;
+        const NodeIndex clip_index = uses_.only_user(only_output(add));
         const Node& clip = graph_.nodes[clip_index];
         if (clip.op_type != "Clip") return std::nullopt;
-        const std::optional<Activation> bounds = clip_of(clip, add.outputs[0]);
-        if (!bounds || bounds->a != 0 || bounds->b != 6 || !used_once(clip.outputs[0])) return std::nullopt;
+        const std::optional<Activation> bounds = clip_of(clip, only_output(add));
+        if (!bounds || bounds->a != 0 || bounds->b != 6 || !used_once(only_output(clip))) return std::nullopt;
         const Node& product = graph_.nodes[product_index];
-        if (!multiplies(product, value, clip.outputs[0]) || !used_once(product.outputs[0]))
+        if (!multiplies(product, value, only_output(clip)) || !used_once(only_output(product)))
             return std::nullopt;
-        const NodeIndex division_index = uses_.only_user(product.outputs[0]);
+        const NodeIndex division_index = uses_.only_user(only_output(product));
         const Node& division = graph_.nodes[division_index];
-        if (division.op_type != "Div" || division.inputs[0] != product.outputs[0] ||
-            number(division.inputs[1]) != 6.0F) {
+        if (division.op_type != "Div" || division.inputs.size() != 2 ||
+            division.inputs[0] != only_output(product) || number(division.inputs[1]) != 6.0F) {
             return std::nullopt;
         }
         return Link{{Activation::Kind::hard_swish, 0, 0},
                     {add_index, clip_index, product_index, division_index},
-                    division.outputs[0]};
+                    only_output(division)};
     }
 
     bool multiplies(const Node& node, ValueId a, ValueId b) const {
-        return is_product(node, a, b) && uses_.is_float(node.outputs[0]);
+        return is_product(node, a, b) && uses_.is_float(only_output(node));
     }
     bool used_once(ValueId value) const { return uses_.only_user(value) != no_node; }
-    std::optional<float> number(ValueId value) const { return uses_.number(value); }
+    std::optional<float> number(ValueId value) const { return uses_.number(value, rank_of_convolutions); }
 
     const Graph& graph_;
     const ValueUses& uses_;
@@ -182,10 +190,7 @@ namespace {
 class GraphFuser {
   public:
     GraphFuser(std::shared_ptr<const Graph> graph, const ValueUses& uses)
-        : original_(std::move(graph)),
-          uses_(uses),
-          changed_(std::make_shared<Graph>(*original_)),
-          absorbed_(original_->nodes.size(), false) {}
+        : original_(std::move(graph)), uses_(uses), absorbed_(original_->nodes.size(), false) {}
 
     void fuse_convolution(NodeIndex index) {
         const Node& node = original_->nodes[index];
@@ -205,9 +210,10 @@ class GraphFuser {
     // Sigmoid, Mul with its input.
     void fuse_swish(NodeIndex index) {
         const Node& sigmoid = original_->nodes[index];
-        const NodeIndex product = uses_.only_user(sigmoid.outputs[0]);
+        if (sigmoid.inputs.size() != 1) return;
+        const NodeIndex product = uses_.only_user(only_output(sigmoid));
         if (product == no_node ||
-            !is_product(original_->nodes[product], sigmoid.inputs[0], sigmoid.outputs[0]))
+            !is_product(original_->nodes[product], sigmoid.inputs[0], only_output(sigmoid)))
             return;
         Node whole = sigmoid;
         whole.op_type = "Swish";
@@ -217,14 +223,15 @@ class GraphFuser {
     // Div by the root of 2, Erf, Add 1, Mul with what was divided, Mul by 1/2.
     void fuse_gelu(NodeIndex index) {
         const Node& division = original_->nodes[index];
-        const std::optional<float> root = uses_.number(division.inputs[1]);
+        if (division.inputs.size() != 2) return;
+        const std::optional<float> root = uses_.number(division.inputs[1], scalar);
         if (!root || std::abs(*root - std::numbers::sqrt2_v<float>) > 1e-6F) return;
         const NodeIndex erf = next(index, "Erf");
         const NodeIndex sum = erf == no_node ? no_node : next(erf, "Add");
         if (sum == no_node || other_number(sum, erf) != 1.0F) return;
         const NodeIndex product = next(sum, "Mul");
         if (product == no_node ||
-            !is_product(original_->nodes[product], division.inputs[0], original_->nodes[sum].outputs[0])) {
+            !is_product(original_->nodes[product], division.inputs[0], only_output(original_->nodes[sum]))) {
             return;
         }
         const NodeIndex half = next(product, "Mul");
@@ -241,13 +248,14 @@ class GraphFuser {
             changed_->nodes[index].inputs.clear();
             changed_->nodes[index].outputs.clear();
         }
+        if (changed_ == nullptr) return {original_, std::move(absorbed_)};
         return {std::move(changed_), std::move(absorbed_)};
     }
 
   private:
     // The only reader of the node's output, where it is a node of that kind.
     NodeIndex next(NodeIndex index, std::string_view op_type) const {
-        const NodeIndex user = uses_.only_user(original_->nodes[index].outputs[0]);
+        const NodeIndex user = uses_.only_user(only_output(original_->nodes[index]));
         if (user == no_node) return no_node;
         const Node& node = original_->nodes[user];
         return node.op_type == op_type && node.domain.empty() && node.outputs.size() == 1 ? user : no_node;
@@ -256,14 +264,16 @@ class GraphFuser {
     // The number that the node combines with the output of `from`.
     std::optional<float> other_number(NodeIndex index, NodeIndex from) const {
         const Node& node = original_->nodes[index];
-        const std::size_t own = node.inputs[0] == original_->nodes[from].outputs[0] ? 0 : 1;
-        return uses_.number(node.inputs[1 - own]);
+        if (node.inputs.size() != 2) return std::nullopt;
+        const std::size_t own = node.inputs[0] == only_output(original_->nodes[from]) ? 0 : 1;
+        return uses_.number(node.inputs[1 - own], scalar);
     }
 
     // Puts `whole` in the place of the last of `nodes`, whose output it makes.
     void replace(std::span<const NodeIndex> nodes, Node whole) {
         if (std::any_of(nodes.begin(), nodes.end(), [&](NodeIndex index) { return absorbed_[index]; }))
             return;
+        if (changed_ == nullptr) changed_ = std::make_shared<Graph>(*original_);
         for (const NodeIndex index : nodes) absorbed_[index] = true;
         const NodeIndex last = nodes.back();
         absorbed_[last] = false;
@@ -277,7 +287,7 @@ class GraphFuser {
 
     std::shared_ptr<const Graph> original_;
     const ValueUses& uses_;
-    std::shared_ptr<Graph> changed_;
+    std::shared_ptr<Graph> changed_;  // a copy, from the first change on
     std::vector<bool> absorbed_;
 };
 

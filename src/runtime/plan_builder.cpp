@@ -148,6 +148,7 @@ std::vector<InputInfo> PlanBuilder::describe_inputs(const Node& node) const {
 
 void PlanBuilder::add_node(NodeIndex index) {
     const Node& node = graph_.nodes[index];
+    if (!makes_something(node)) return count_uses({index}, -1U);
     const OperatorEntry& entry = program_.entry(index);
     const std::vector<InputInfo> infos = describe_inputs(node);
     const Body* taken = entry.taken_body == nullptr ? nullptr : entry.taken_body(node, infos);

@@ -257,6 +257,7 @@ std::vector<InputInfo> Program::constant_inputs(const Node& node) const {
 
 void Program::fold_one(NodeIndex index) {
     const Node& node = graph_->nodes[index];
+    if (!makes_something(node)) return;
     const bool all_known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
         return input == no_value || constant(input) != nullptr;
     });

@@ -21,6 +21,7 @@ ValueUses::ValueUses(const Graph& graph, std::vector<bool> wanted,
 }
 
 bool ValueUses::is_float(ValueId value) const {
+    if (value == no_value) return false;
     const DataType declared = graph_.values[value].declared_type;
     return declared == DataType::float32 || declared == DataType::undefined;
 }
@@ -29,8 +30,7 @@ NodeIndex ValueUses::only_user(ValueId value) const {
     return hidden(value) && users_[value].size() == 1 ? users_[value][0] : no_node;
 }
 
-std::optional<float> ValueUses::number(ValueId value) const {
-    constexpr std::size_t highest_rank = 3;  // more would raise the rank of what it is combined with
+std::optional<float> ValueUses::number(ValueId value, std::size_t highest_rank) const {
     if (value == no_value) return std::nullopt;
     const Tensor* tensor = constant_(value);
     if (tensor == nullptr || tensor->type() != DataType::float32 || tensor->view().elements() != 1 ||

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -18,14 +19,14 @@ class ValueUses {
 
     // The nodes that read the value, one for each time they do.
     const std::vector<NodeIndex>& users(ValueId value) const { return users_[value]; }
-    // Float32 or of no declared type.
+    // Float32 or of no declared type; false for no_value, as all below.
     bool is_float(ValueId value) const;
     // A float that nobody wants, no body reads and no output is.
-    bool hidden(ValueId value) const { return !seen_[value] && is_float(value); }
+    bool hidden(ValueId value) const { return is_float(value) && !seen_[value]; }
     // The one node that reads a hidden value, or no_node.
     NodeIndex only_user(ValueId value) const;
-    // The number that a constant of one element and at most three dimensions is.
-    std::optional<float> number(ValueId value) const;
+    // The number that a float32 constant of one element and at most `highest_rank` dimensions is.
+    std::optional<float> number(ValueId value, std::size_t highest_rank) const;
 
   private:
     const Graph& graph_;

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.h"
 #include "graph/onnx_file.h"
 #include "runtime/frame.h"
 #include "runtime/program.h"
@@ -253,4 +254,45 @@ TEST_CASE("a convolution that more than its activation reads, or a number that i
         graph.output("c");
     });
     CHECK(run(is_output, input, {}, {"y"}).fused == 0);
+}
+
+TEST_CASE("a number that raises the rank keeps a written-out Gelu apart") {
+    OnnxModel model;
+    model.graph.input("x", {4, 6});
+    const auto number = [&](const std::string& name, Shape shape, float value) {
+        model.graph.initializers.push_back(
+            OnnxTensor::of(name, Tensor::of<float>(std::move(shape), std::vector<float>{value})));
+    };
+    number("root", {1, 1, 1}, std::sqrt(2.0F));
+    number("one", {}, 1);
+    number("half", {}, 0.5F);
+    model.graph.node("Div", {"x", "root"}, {"d"});
+    model.graph.node("Erf", {"d"}, {"e"});
+    model.graph.node("Add", {"e", "one"}, {"a"});
+    model.graph.node("Mul", {"x", "a"}, {"m"});
+    model.graph.node("Mul", {"m", "half"}, {"y"});
+    model.graph.output("y");
+    const Run apart = run(model, random_tensor({4, 6}, 12), {}, {"y"});
+    CHECK(apart.fused == 0);
+    CHECK(apart.values.at("y").shape() == Shape{1, 4, 6});
+}
+
+TEST_CASE("nodes that lack inputs or outputs are refused as they are, not looked into") {
+    for (const char* op_type : {"Div", "Sigmoid", "Clip", "Mul", "Add"}) {
+        CAPTURE(op_type);
+        for (const std::vector<std::string>& inputs :
+             {std::vector<std::string>{}, {"c"}, {"c", ""}, {"", "c"}}) {
+            for (const std::vector<std::string>& outputs : {std::vector<std::string>{"y"}, {""}}) {
+                const OnnxModel model = convolution_then([&](OnnxGraph& graph) {
+                    graph.node(op_type, inputs, outputs);
+                    if (outputs[0].empty()) graph.node("Relu", {"c"}, {"y"});
+                });
+                try {
+                    run(model, random_tensor({2, 8, 9, 9}, 13), {}, {"y"});
+                } catch (const Error& error) {
+                    CHECK(std::string(error.what()).find(op_type) != std::string::npos);
+                }
+            }
+        }
+    }
 }
