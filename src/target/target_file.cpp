@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/yaml_reader.h"
 #include "target/target.h"
-#include "target/yaml_reader.h"
 
 namespace qcalib {
 
