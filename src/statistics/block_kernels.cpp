@@ -21,7 +21,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::uint32_t infinity_bits = 0x7f800000U;
 constexpr std::int32_t least_normal = 0x00800000;
-constexpr std::size_t block = MagnitudeHistogram::block;
 
 HWY_INLINE std::uint32_t bits_at(const float* elements, std::size_t i) {
     std::uint32_t bits = 0;
@@ -103,9 +102,10 @@ struct LaneExtremes {
     }
 };
 
-// What makes slots of elements. `pair` takes two vectors of elements; the slots come in the order in which
-// ReorderDemote2To puts the lanes.
+// What makes slots of elements; faster where both sides have one E. `pair` takes two vectors of elements; the
+// slots come in the order in which ReorderDemote2To puts the lanes.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+template <bool same_exponent>
 struct Indexer {
     hn::Vec<Floats> positive;  // 2^(-E-7)
     hn::Vec<Floats> negative;
@@ -119,9 +119,10 @@ struct Indexer {
     }
     HWY_INLINE hn::Vec<Floats> scaled(WordVector value) const {
         const auto number = hn::BitCast(Floats(), value);
+        if constexpr (same_exponent) return hn::Mul(number, positive);
 #if HWY_TARGET <= HWY_AVX3
-        return {_mm512_mul_ps(
-            number.raw, _mm512_mask_mov_ps(positive.raw, _mm512_movepi32_mask(value.raw), negative.raw))};
+        const __mmask16 sign = _mm512_test_epi32_mask(value.raw, _mm512_set1_epi32(INT32_MIN));
+        return {_mm512_mul_ps(number.raw, _mm512_mask_mov_ps(positive.raw, sign, negative.raw))};
 #else
         return {_mm256_mul_ps(number.raw, _mm256_blendv_ps(positive.raw, negative.raw, number.raw))};
 #endif
@@ -130,16 +131,25 @@ struct Indexer {
 #if HWY_TARGET <= HWY_AVX3
         const __m256i low = _mm512_cvtps_ph(scaled(a).raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
         const __m256i high = _mm512_cvtps_ph(scaled(b).raw, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-        return {_mm512_srli_epi16(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), 1)};
+        const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+        return side_by_side({_mm512_srli_epi16(both, 1)});
 #else
         const __m128i low = _mm256_cvtps_ph(scaled(a).raw, _MM_FROUND_TO_ZERO);
         const __m128i high = _mm256_cvtps_ph(scaled(b).raw, _MM_FROUND_TO_ZERO);
         const __m256i both = _mm256_set_m128i(_mm_unpackhi_epi64(low, high), _mm_unpacklo_epi64(low, high));
-        return {_mm256_srli_epi16(both, 1)};
+        return side_by_side({_mm256_srli_epi16(both, 1)});
 #endif
+    }
+    // From float16's sign bit, here bit 14, to first_negative_slot.
+    static HWY_INLINE HalfVector side_by_side(HalfVector slots) {
+        const hn::Rebind<std::uint16_t, Halves> tag;
+        const auto bits = hn::BitCast(tag, slots);
+        const auto moved = hn::Sub(bits, hn::Set(tag, (1U << 14) - first_negative_slot));
+        return hn::BitCast(Halves(), hn::Min(bits, moved));  // positive ones wrap around
     }
 };
 #else
+template <bool same_exponent>
 struct Indexer {
     hn::Vec<Floats> positive;  // 2^-E
     hn::Vec<Floats> negative;
@@ -187,6 +197,15 @@ HWY_INLINE hn::Mask<Halves> nonzero_mask(WordVector a, WordVector b) {
     const auto of_a = hn::VecFromMask(words, hn::Gt(hn::And(a, ones), zeros));
     const auto of_b = hn::VecFromMask(words, hn::Gt(hn::And(b, ones), zeros));
     return hn::MaskFromVec(hn::ReorderDemote2To(Halves(), of_a, of_b));
+#endif
+}
+
+// True where a value has none of these bits.
+HWY_INLINE hn::Mask<Words> lacks_bits(WordVector value, WordVector bits) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    return hn::Mask<Words>{_mm512_testn_epi32_mask(value.raw, bits.raw)};
+#else
+    return hn::Eq(hn::And(value, bits), hn::Zero(Words()));
 #endif
 }
 
@@ -259,15 +278,45 @@ BlockScan scan_block(const float* elements, std::size_t count) {
     return scan;
 }
 
-BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, std::uint16_t* out) {
-    BlockScan scan;
-    std::uint16_t* const first = out;
-    std::size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const std::size_t lanes = hn::Lanes(Words());
-    const Indexer indexer(exponents);
-    LaneExtremes extremes;
+// The slots of all elements up to the last whole pair of vectors, and their extremes but the least magnitude;
+// answers how many elements that is, or 0 where one is zero.
+template <bool same_exponent>
+HWY_INLINE std::size_t index_dense(const float* elements, std::size_t count,
+                                   const Indexer<same_exponent>& indexer, std::uint16_t* out,
+                                   BlockScan& scan) {
+    const Words words;
+    const std::size_t lanes = hn::Lanes(words);
+    const auto exponent = hn::Set(words, static_cast<std::int32_t>(infinity_bits));
+    auto greatest = hn::Set(words, INT32_MIN);
+    auto greatest_bits = hn::Zero(Unsigned());
+    auto zero = hn::FirstN(words, 0);
+    std::size_t i = 0;
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        const auto a = load_words(elements, i);
+        const auto b = load_words(elements, i + lanes);
+        greatest = hn::Max(hn::Max(greatest, a), b);
+        greatest_bits =
+            hn::Max(hn::Max(greatest_bits, hn::BitCast(Unsigned(), a)), hn::BitCast(Unsigned(), b));
+        zero = hn::Or(zero, hn::Or(lacks_bits(a, exponent), lacks_bits(b, exponent)));
+        hn::StoreU(indexer.pair(a, b), Halves(), reinterpret_cast<std::int16_t*>(out + i));
+    }
+    if (!hn::AllFalse(words, zero)) return 0;
+    scan.greatest = hn::GetLane(hn::MaxOfLanes(words, greatest));
+    scan.greatest_bits = hn::GetLane(hn::MaxOfLanes(Unsigned(), greatest_bits));
+    return i;
+}
+#endif
+
+#if HWY_TARGET != HWY_SCALAR
+// The slots of the elements that are not zero, up to the last whole pair of vectors; answers their end.
+template <bool same_exponent>
+HWY_INLINE std::uint16_t* index_sparse(const float* elements, std::size_t count,
+                                       const Indexer<same_exponent>& indexer, std::uint16_t* out,
+                                       BlockScan& scan) {
+    const std::size_t lanes = hn::Lanes(Words());
+    LaneExtremes extremes;
+    for (std::size_t i = 0; i + 2 * lanes <= count; i += 2 * lanes) {
         const auto a = load_words(elements, i);
         const auto b = load_words(elements, i + lanes);
         extremes.take(a);
@@ -275,6 +324,32 @@ BlockScan index_block(const float* elements, std::size_t count, SideExponents ex
         out += store_masked(indexer.pair(a, b), nonzero_mask(a, b), out);
     }
     extremes.finish(scan);
+    return out;
+}
+
+template <bool same_exponent>
+HWY_INLINE std::uint16_t* index_pairs(const float* elements, std::size_t count, SideExponents exponents,
+                                      bool dense, std::uint16_t* out, BlockScan& scan) {
+    const Indexer<same_exponent> indexer(exponents);
+    if (dense) {
+        const std::size_t done = index_dense(elements, count, indexer, out, scan);
+        if (done > 0) return out + done;
+    }
+    return index_sparse(elements, count, indexer, out, scan);
+}
+#endif
+
+BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents,
+                      [[maybe_unused]] bool dense, std::uint16_t* out) {
+    BlockScan scan;
+    std::uint16_t* const first = out;
+    std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    out = exponents.positive == exponents.negative
+              ? index_pairs<true>(elements, count, exponents, dense, out, scan)
+              : index_pairs<false>(elements, count, exponents, dense, out, scan);
+    const std::size_t pair = 2 * hn::Lanes(Words());
+    i = count / pair * pair;
 #endif
     out = index_tail(elements, i, count, exponents, out, scan);
     scan.nonzero = static_cast<std::size_t>(out - first);
@@ -328,110 +403,6 @@ std::size_t separate_block(const float* elements, std::size_t count, MaskLimits 
     return kept;
 }
 
-// pairs[i] = values[2 i] + values[2 i + 1] for half a group; in place where pairs == values.
-HWY_INLINE void add_pairs(const std::uint32_t* values, std::uint32_t* pairs) {
-    constexpr std::size_t half = MagnitudeHistogram::group / 2;
-    std::size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-    const hn::ScalableTag<std::uint32_t> tag;
-    const std::size_t lanes = hn::Lanes(tag);
-    for (; i + lanes <= half; i += lanes) {
-        const auto low = hn::LoadU(tag, values + 2 * i);
-        const auto high = hn::LoadU(tag, values + 2 * i + lanes);
-        hn::StoreU(hn::Add(hn::ConcatEven(tag, high, low), hn::ConcatOdd(tag, high, low)), tag, pairs + i);
-    }
-#endif
-    for (; i < half; ++i) pairs[i] = values[2 * i] + values[2 * i + 1];
-}
-
-// A step at a time: the lowest group and the one above add pairwise into the new lowest group.
-void fold_groups(const std::uint32_t* HWY_RESTRICT counts, const std::uint64_t* occupied, std::uint32_t steps,
-                 std::uint32_t* HWY_RESTRICT lowest) {
-    constexpr std::size_t group = MagnitudeHistogram::group;
-    constexpr std::size_t groups = MagnitudeHistogram::bins / group;
-    std::copy_n(counts, group, lowest);
-    for (std::size_t step = 1; step <= steps; ++step) {
-        add_pairs(lowest, lowest);
-        const bool any = step < groups && (occupied[step / 2] >> (step % 2 * 32) & 0xffffffffU) != 0;
-        if (any) {
-            add_pairs(counts + step * group, lowest + group / 2);
-        } else {
-            std::fill_n(lowest + group / 2, group / 2, 0U);
-        }
-    }
-}
-
-std::uint64_t take_counts(std::uint16_t* HWY_RESTRICT first, std::uint16_t* HWY_RESTRICT second,
-                          std::size_t blocks, std::uint32_t* HWY_RESTRICT counts,
-                          std::uint64_t* HWY_RESTRICT occupied) {
-    const hn::CappedTag<std::uint32_t, block> wide;
-    const hn::Rebind<std::uint16_t, decltype(wide)> narrow;
-    const std::size_t lanes = hn::Lanes(wide);
-    auto sums = hn::Zero(wide);
-    for (std::size_t index = 0; index < blocks;) {
-        std::uint64_t marks = 0;
-        for (std::uint64_t bit = 1; bit != 0 && index < blocks; bit <<= 1, ++index) {
-            auto any = hn::Zero(wide);
-            for (std::size_t i = index * block; i < (index + 1) * block; i += lanes) {
-                const auto both = hn::Add(hn::LoadU(narrow, first + i), hn::LoadU(narrow, second + i));
-                const auto values = hn::PromoteTo(wide, both);
-                hn::StoreU(hn::Zero(narrow), narrow, first + i);
-                hn::StoreU(hn::Zero(narrow), narrow, second + i);
-                hn::StoreU(hn::Add(hn::LoadU(wide, counts + i), values), wide, counts + i);
-                sums = hn::Add(sums, values);
-                any = hn::Or(any, values);
-            }
-            marks |= hn::AllTrue(wide, hn::Eq(any, hn::Zero(wide))) ? 0 : bit;
-        }
-        occupied[(index - 1) / 64] |= marks;
-    }
-    return hn::GetLane(hn::SumOfLanes(wide, sums));
-}
-
-void add_run(const std::uint32_t* HWY_RESTRICT lowest, std::uint32_t* HWY_RESTRICT counts,
-             std::uint64_t* HWY_RESTRICT occupied) {
-    std::uint64_t marks = 0;
-    for (std::size_t index = 0; index < MagnitudeHistogram::group / block; ++index) {
-        std::uint32_t any = 0;
-        for (std::size_t k = index * block; k < (index + 1) * block; ++k) {
-            counts[k] += lowest[k];
-            any |= lowest[k];
-        }
-        marks |= static_cast<std::uint64_t>(any != 0) << index;
-    }
-    occupied[0] |= marks;
-}
-
-// Calls visit(first bin, bins) for the occupied blocks: for a whole group of them at once where most are.
-template <typename Visit>
-HWY_INLINE void for_each_run(const std::uint64_t* blocks, Visit visit) {
-    constexpr std::size_t in_group = MagnitudeHistogram::group / block;
-    static_assert(in_group == 32);
-    for (std::size_t group = 0; group < MagnitudeHistogram::bins / MagnitudeHistogram::group; ++group) {
-        std::uint64_t bits = (blocks[group / 2] >> (group % 2 * 32)) & 0xffffffffU;
-        if (hwy::PopCount(bits) > in_group / 4) {
-            visit(group * MagnitudeHistogram::group, MagnitudeHistogram::group);
-            continue;
-        }
-        for (; bits != 0; bits &= bits - 1) {
-            visit((group * in_group + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits)) * block, block);
-        }
-    }
-}
-
-void add_blocks(const std::uint64_t* blocks, const std::uint32_t* HWY_RESTRICT source,
-                std::uint32_t* HWY_RESTRICT target, std::size_t distance) {
-    for_each_run(blocks, [=](std::size_t first, std::size_t bins) HWY_ATTR {
-        const std::uint32_t* HWY_RESTRICT from = source + distance;
-        for (std::size_t k = first; k < first + bins; ++k) target[k] += from[k];
-    });
-}
-
-void clear_blocks(const std::uint64_t* blocks, std::uint32_t* counts) {
-    for_each_run(
-        blocks, [=](std::size_t first, std::size_t bins) HWY_ATTR { std::fill_n(counts + first, bins, 0U); });
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace qcalib
 HWY_AFTER_NAMESPACE();
@@ -442,11 +413,6 @@ namespace qcalib {
 HWY_EXPORT(scan_block);
 HWY_EXPORT(index_block);
 HWY_EXPORT(separate_block);
-HWY_EXPORT(take_counts);
-HWY_EXPORT(fold_groups);
-HWY_EXPORT(add_run);
-HWY_EXPORT(add_blocks);
-HWY_EXPORT(clear_blocks);
 
 void BlockScan::take_extremes(const BlockScan& other) {
     greatest = std::max(greatest, other.greatest);
@@ -458,56 +424,35 @@ BlockScan scan_block(const float* elements, std::size_t count) {
     return HWY_DYNAMIC_DISPATCH(scan_block)(elements, count);
 }
 
-BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, std::uint16_t* out) {
-    return HWY_DYNAMIC_DISPATCH(index_block)(elements, count, exponents, out);
+BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, bool dense,
+                      std::uint16_t* out) {
+    return HWY_DYNAMIC_DISPATCH(index_block)(elements, count, exponents, dense, out);
 }
 
-void count_slots(std::span<const std::uint16_t> of_elements, SlotTables& tables, const float* next) {
-    std::uint16_t* const first = tables.counts.data();
-    std::uint16_t* const second = first + SlotTables::second;
+// Adds 1 by a load and a store of their own: a processor hands what was just stored to a plain load without
+// delay, but not to an instruction that adds to memory, and neighbouring elements are often equal (7 times as
+// fast there).
+inline void count_one(std::uint32_t& count) {
+    std::uint32_t value = count;
+    __asm__("" : "+r"(value));
+    count = value + 1;
+}
+
+void count_slots(std::span<const std::uint16_t> of_elements, std::uint32_t* counts, const float* next) {
+    constexpr std::size_t of_line = 64 / sizeof(float);
     const auto* const fetched = reinterpret_cast<const char*>(next);
     std::size_t i = 0;
-    for (; i + 16 <= of_elements.size(); i += 16) {
+    for (; i + of_line <= of_elements.size(); i += of_line) {
         if (next != nullptr) __builtin_prefetch(fetched + i * sizeof(float));
-        for (std::size_t k = 0; k < 16; k += 4) {
-            std::uint64_t four = 0;
-            std::memcpy(&four, &of_elements[i + k], sizeof four);
-            ++first[four & 0xffff];
-            ++second[(four >> 16) & 0xffff];
-            ++first[(four >> 32) & 0xffff];
-            ++second[four >> 48];
-        }
+        const std::uint16_t* const slots = &of_elements[i];
+        for (std::size_t k = 0; k < of_line; ++k) count_one(counts[slots[k]]);
     }
-    for (; i < of_elements.size(); ++i) ++first[of_elements[i]];
+    for (; i < of_elements.size(); ++i) count_one(counts[of_elements[i]]);
 }
 
 std::size_t separate_block(const float* elements, std::size_t count, MaskLimits limits,
                            TensorStatistics& statistics, float* ordinary) {
     return HWY_DYNAMIC_DISPATCH(separate_block)(elements, count, limits, statistics, ordinary);
-}
-
-std::uint64_t take_counts(std::uint16_t* first, std::uint16_t* second, std::size_t blocks,
-                          std::uint32_t* counts, MagnitudeHistogram::OccupiedBlocks& occupied) {
-    return HWY_DYNAMIC_DISPATCH(take_counts)(first, second, blocks, counts, occupied.data());
-}
-
-void fold_groups(const std::uint32_t* counts, const MagnitudeHistogram::OccupiedBlocks& occupied,
-                 std::uint32_t steps, std::uint32_t* lowest) {
-    HWY_DYNAMIC_DISPATCH(fold_groups)(counts, occupied.data(), steps, lowest);
-}
-
-void add_run(std::span<const std::uint32_t, MagnitudeHistogram::group> lowest, std::uint32_t* counts,
-             MagnitudeHistogram::OccupiedBlocks& occupied) {
-    HWY_DYNAMIC_DISPATCH(add_run)(lowest.data(), counts, occupied.data());
-}
-
-void add_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, const std::uint32_t* source,
-                std::uint32_t* target, std::size_t distance) {
-    HWY_DYNAMIC_DISPATCH(add_blocks)(blocks.data(), source, target, distance);
-}
-
-void clear_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, std::uint32_t* counts) {
-    HWY_DYNAMIC_DISPATCH(clear_blocks)(blocks.data(), counts);
 }
 
 }  // namespace qcalib

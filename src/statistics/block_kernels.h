@@ -8,16 +8,16 @@
 #include "statistics/counter.h"
 #include "statistics/histogram.h"
 
-// The inner loops of Counter and MagnitudeHistogram, on the instruction set Highway chooses. They count alike
+// The inner loops of Counter, on the instruction set Highway chooses. They count alike
 // on every one, whether or not FTZ and DAZ are set.
 //
 // The slot of an ordinary element is its bin, given the E of its side, plus first_negative_slot where it is
-// negative: a histogram's two sides in one table of 16-bit counts. With the element scaled by 2^(-E-7) and
-// rounded towards zero to float16, the slot is that number's bits shifted right by one: float16's denormals
-// are the bins of equal width, and of its ten mantissa bits nine remain.
+// negative. With the element scaled by 2^(-E-7) and rounded towards zero to float16, the bin is that number's
+// bits shifted right by one: float16's denormals are the bins of equal width, and of its ten mantissa bits
+// nine remain.
 namespace qcalib {
 
-inline constexpr std::uint16_t first_negative_slot = 1U << 14;
+inline constexpr std::uint16_t first_negative_slot = MagnitudeHistogram::bins;
 inline constexpr std::size_t index_padding = 64;  // elements that may be written beyond the last
 
 // E of each side.
@@ -53,24 +53,15 @@ struct BlockScan {
 // All of these read elements that may lie unaligned.
 BlockScan scan_block(const float* elements, std::size_t count);
 
-// The count of each slot, in turns: neighbouring elements are often equal, and a count that was just written
-// is slow to read again. The second table lies in the gap between the sides of the first; the padding keeps
-// what is alike in both from meeting in the same cache sets.
-struct SlotTables {
-    static constexpr std::size_t padding = 32;
-    static constexpr std::size_t second =
-        MagnitudeHistogram::bins + padding;  // from a first count to its second
-    std::array<std::uint16_t, first_negative_slot + 2 * MagnitudeHistogram::bins + padding> counts = {};
-};
-
-// Counts slots, and fetches `next` (elements, or null) meanwhile. Not
-// done while slots are made: loads of elements would wait for the stores to counts whose addresses agree with
-// theirs in the lowest 12 bits.
-void count_slots(std::span<const std::uint16_t> of_elements, SlotTables& tables, const float* next);
+// Counts slots, and fetches `next` (elements, or null) meanwhile. Not done while slots are made: loads of
+// elements would wait for the stores to counts whose addresses agree with theirs in the lowest 12 bits.
+void count_slots(std::span<const std::uint16_t> of_elements, std::uint32_t* counts, const float* next);
 
 // As scan_block, and writes the slots of the nonzero elements, in any order. Slots of elements that are not
-// below their side's 2^E, or not finite, mean nothing. `out` has room for count + index_padding.
-BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, std::uint16_t* out);
+// below their side's 2^E, or not finite, mean nothing. `out` has room for count + index_padding. `dense`: no
+// element is likely to be zero, and `least_bits` is not wanted.
+BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, bool dense,
+                      std::uint16_t* out);
 
 // The least magnitudes, as bits, that are masks.
 struct MaskLimits {
@@ -85,25 +76,5 @@ MaskLimits mask_limits(const CounterSettings& settings);
 // (with room for count + index_padding); answers how many.
 std::size_t separate_block(const float* elements, std::size_t count, MaskLimits limits,
                            TensorStatistics& statistics, float* ordinary);
-
-// Adds what both tables hold of the first `blocks` blocks of bins to `counts`, marks
-// blocks with a count, and clears the tables there; answers the sum, which must be below 2^16.
-std::uint64_t take_counts(std::uint16_t* first, std::uint16_t* second, std::size_t blocks,
-                          std::uint32_t* counts, MagnitudeHistogram::OccupiedBlocks& occupied);
-
-// lowest[bin] = what falls into that bin of the lowest group when E grows by `steps` (1 to 16).
-void fold_groups(const std::uint32_t* counts, const MagnitudeHistogram::OccupiedBlocks& occupied,
-                 std::uint32_t steps, std::uint32_t* lowest);
-
-// Adds a group of counts to the lowest group, and marks blocks with a count.
-void add_run(std::span<const std::uint32_t, MagnitudeHistogram::group> lowest, std::uint32_t* counts,
-             MagnitudeHistogram::OccupiedBlocks& occupied);
-
-// Adds source[i + distance] to target[i] for the bins i of these blocks.
-void add_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, const std::uint32_t* source,
-                std::uint32_t* target, std::size_t distance = 0);
-
-// Sets the bins of these blocks to 0.
-void clear_blocks(const MagnitudeHistogram::OccupiedBlocks& blocks, std::uint32_t* counts);
 
 }  // namespace qcalib

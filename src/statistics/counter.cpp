@@ -13,9 +13,9 @@ namespace qcalib {
 
 namespace {
 
-constexpr std::size_t block_elements = 2048;         // one block and its slots stay in L1
-constexpr std::size_t direct_elements = 1024;        // tensors up to here are counted without tables
-constexpr std::size_t most_pending = 65535;          // what the tables may hold together
+constexpr std::size_t block_elements = 1024;  // one block and its slots stay in L1
+constexpr std::size_t few_elements = 256;     // up to here bins are marked as they are counted
+constexpr std::size_t most_pending = (1U << 31) - 1;
 constexpr std::uint32_t least_normal = 0x00800000U;  // bits
 constexpr int exponent_of_nothing = -126;            // below that of every ordinary value
 
@@ -51,7 +51,7 @@ struct Counter::Tables {
     explicit Tables(const CounterSettings& settings)
         : limits(mask_limits(settings)), extremes_only(settings.extremes_only) {}
 
-    void start(TensorStatistics& target, bool use_tables);
+    void start(TensorStatistics& target, bool few);
     void count_block(const float* block, std::size_t count, const float* next);
     void finish();
 
@@ -61,27 +61,29 @@ struct Counter::Tables {
     bool fits(const BlockScan& scan) const;
     void make_room(const BlockScan& scan);
     void count_constant(float value, std::size_t count);
-    void flush();
+    void settle();
 
     const MaskLimits limits;
     const bool extremes_only;
 
     TensorStatistics* statistics = nullptr;
-    bool tabulate = false;
-    BlockScan whole;          // of all blocks so far
-    SideExponents exponents;  // E of both sides, over all blocks so far
-    std::size_t pending = 0;  // counts in the tables
+    std::uint32_t* counts = nullptr;  // of the statistics, by slot; null: few elements
+    BlockScan whole;                  // of all blocks so far
+    SideExponents exponents;          // E of both sides, over all blocks so far
+    bool zeros_seen = false;          // in the last block
+    std::size_t pending = 0;          // counts that the histograms do not know of
 
-    std::array<std::uint16_t, block_elements + index_padding> slots = {};
-    std::array<float, block_elements + index_padding> ordinary = {};
-    SlotTables tables;
+    alignas(64) std::array<std::uint16_t, block_elements + index_padding> slots = {};
+    alignas(64) std::array<float, block_elements + index_padding> ordinary = {};
 };
 
-void Counter::Tables::start(TensorStatistics& target, bool use_tables) {
+void Counter::Tables::start(TensorStatistics& target, bool few) {
     statistics = &target;
-    tabulate = use_tables;
+    counts =
+        few || extremes_only ? nullptr : MagnitudeHistogram::counts_by_slot(target.positive, target.negative);
     whole = {};
     exponents = {exponent_of_nothing, exponent_of_nothing};
+    zeros_seen = false;
     pending = 0;
 }
 
@@ -89,7 +91,13 @@ void Counter::Tables::start(TensorStatistics& target, bool use_tables) {
 BlockScan Counter::Tables::scan(const float* block, std::size_t count) {
     const bool any = std::max(exponents.positive, exponents.negative) > exponent_of_nothing;
     if (extremes_only || !any) return scan_block(block, count);
-    return index_block(block, count, exponents, slots.data());
+    const bool both_signs = whole.greatest > 0 && whole.greatest_bits >> 31 != 0;
+    SideExponents of_sides = exponents;
+    if (of_sides.positive == exponent_of_nothing) of_sides.positive = of_sides.negative;
+    if (of_sides.negative == exponent_of_nothing) of_sides.negative = of_sides.positive;
+    const BlockScan found = index_block(block, count, of_sides, both_signs && !zeros_seen, slots.data());
+    zeros_seen = found.nonzero < count;
+    return found;
 }
 
 bool Counter::Tables::holds_specials(const BlockScan& scan) const {
@@ -104,7 +112,7 @@ bool Counter::Tables::fits(const BlockScan& scan) const {
 
 // Takes the E of the sides that the block is too large for: slots mean something else from here on.
 void Counter::Tables::make_room(const BlockScan& scan) {
-    if (pending > 0) flush();
+    if (pending > 0) settle();
     const auto raise = [](MagnitudeHistogram& side, int& exponent, std::uint32_t bits) {
         if (exponent_of(bits) <= exponent) return;
         exponent = exponent_of(bits);
@@ -141,9 +149,9 @@ void Counter::Tables::count_block(const float* block, std::size_t count, const f
     if (!histograms) return;
     if (found.constant()) {
         count_constant(value_of(found.least_bits), count);
-    } else if (tabulate) {
-        if (pending + found.nonzero > most_pending) flush();
-        count_slots(std::span(slots).first(found.nonzero), tables, next);
+    } else if (counts != nullptr) {
+        if (pending + found.nonzero > most_pending) settle();
+        count_slots(std::span(slots).first(found.nonzero), counts, next);
         pending += found.nonzero;
     } else {
         MagnitudeHistogram::add_each(std::span(slots).first(found.nonzero), statistics->positive,
@@ -151,21 +159,19 @@ void Counter::Tables::count_block(const float* block, std::size_t count, const f
     }
 }
 
-// Moves the tables' counts into the histograms.
-void Counter::Tables::flush() {
-    const auto take = [&](MagnitudeHistogram& side, std::size_t first_slot, std::uint32_t greatest) {
+// Tells the histograms what was counted.
+void Counter::Tables::settle() {
+    const auto recount = [](MagnitudeHistogram& side, std::uint32_t greatest) {
         if (side.empty()) return;
-        std::uint16_t* const first = tables.counts.data() + first_slot;
-        const std::size_t last = MagnitudeHistogram::bin_of(std::bit_cast<float>(greatest), side.exponent());
-        side.take_tables(first, first + SlotTables::second, last + 1);
+        side.recount(MagnitudeHistogram::bin_of(std::bit_cast<float>(greatest), side.exponent()) + 1);
     };
-    take(statistics->positive, 0, whole.positive_bits());
-    take(statistics->negative, first_negative_slot, whole.negative_bits());
+    recount(statistics->positive, whole.positive_bits());
+    recount(statistics->negative, whole.negative_bits());
     pending = 0;
 }
 
 void Counter::Tables::finish() {
-    if (pending > 0) flush();
+    if (pending > 0) settle();
     if (whole.least_bits > whole.greatest_bits) return;
     statistics->extremes = Range{value_of(whole.least_element()), value_of(whole.greatest_element())};
 }
@@ -182,7 +188,7 @@ const TensorStatistics& Counter::count(std::span<const float> elements) {
 
 void Counter::count(std::span<const float> elements, TensorStatistics& result) {
     result.clear();
-    tables_->start(result, elements.size() > direct_elements);
+    tables_->start(result, elements.size() <= few_elements);
     for (std::size_t done = 0; done < elements.size(); done += block_elements) {
         const std::size_t left = elements.size() - done;
         const float* const block = elements.data() + done;

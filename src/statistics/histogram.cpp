@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "statistics/block_kernels.h"
+#include "statistics/histogram_kernels.h"
 
 namespace qcalib {
 
@@ -77,7 +78,7 @@ std::uint64_t MagnitudeHistogram::block_total(std::size_t index) const {
 
 void MagnitudeHistogram::grow(int exponent) {
     if (!open_) {
-        counts_.resize(bins);
+        counts_.make();
         open_ = true;
         exponent_ = exponent;
         return;
@@ -88,10 +89,10 @@ void MagnitudeHistogram::grow(int exponent) {
     exponent_ = exponent;
     std::array<std::uint32_t, group> lowest = {};
     fold_groups(counts_.data(), occupied_, steps, lowest.data());
-    std::copy(counts_.begin() + static_cast<std::ptrdiff_t>(group + moved), counts_.end(),
-              counts_.begin() + group);
-    std::fill(counts_.end() - static_cast<std::ptrdiff_t>(moved), counts_.end(), 0U);
-    std::fill_n(counts_.begin(), group, 0U);
+    const std::span<std::uint32_t> counts = counts_.all();
+    std::ranges::copy(counts.subspan(group + moved), counts.subspan(group).begin());
+    std::ranges::fill(counts.last(moved), 0U);
+    std::ranges::fill(counts.first(group), 0U);
     occupied_ = moved_blocks(occupied_, steps);
     add_run(lowest, counts_.data(), occupied_);
     for (std::size_t bin = 0; bin < spilled_.size(); ++bin) {
@@ -107,9 +108,14 @@ void MagnitudeHistogram::make_room_for(std::uint64_t count) {
     total_ += count;
     held_ += count;
     if (held_ <= most_held) return;
+    spill();
+    held_ = count;
+}
+
+void MagnitudeHistogram::spill() {
     spilled_.resize(bins);
     for (std::size_t bin = 0; bin < bins; ++bin) spilled_[bin] += std::exchange(counts_[bin], 0);
-    held_ = count;
+    held_ = 0;
 }
 
 void MagnitudeHistogram::add(std::size_t bin, std::uint64_t count) {
@@ -125,18 +131,24 @@ void MagnitudeHistogram::add(std::size_t bin, std::uint64_t count) {
     counts_[bin] += static_cast<std::uint32_t>(count);
 }
 
-void MagnitudeHistogram::take_tables(std::uint16_t* first, std::uint16_t* second, std::size_t end) {
-    constexpr std::uint64_t most_taken = 65535;
-    make_room_for(most_taken);
-    const std::uint64_t taken =
-        take_counts(first, second, (end + block - 1) / block, counts_.data(), occupied_);
-    total_ -= most_taken - taken;
-    held_ -= most_taken - taken;
+std::uint32_t* MagnitudeHistogram::counts_by_slot(MagnitudeHistogram& positive,
+                                                  MagnitudeHistogram& negative) {
+    static_assert(first_negative_slot == bins);
+    assert(positive.empty() && negative.empty());
+    BinCounts::adjoin(positive.counts_, negative.counts_);
+    return positive.counts_.data();
+}
+
+void MagnitudeHistogram::recount(std::size_t end) {
+    total_ -= held_;
+    held_ = sum_counts(counts_.data(), (end + block - 1) / block, occupied_);
+    total_ += held_;
+    if (held_ > most_held / 2) spill();
 }
 
 void MagnitudeHistogram::add_each(std::span<const std::uint16_t> of_elements, MagnitudeHistogram& positive,
                                   MagnitudeHistogram& negative) {
-    constexpr std::size_t bits_to_side = 14;
+    constexpr std::size_t bits_to_side = 12;
     static_assert(first_negative_slot == 1U << bits_to_side);
     std::uint64_t negatives = 0;
     for (const std::uint16_t slot : of_elements) negatives += slot >> bits_to_side;
@@ -231,7 +243,8 @@ void MagnitudeHistogram::clear() {
 bool MagnitudeHistogram::operator==(const MagnitudeHistogram& other) const {
     if (open_ != other.open_ || exponent_ != other.exponent_ || total_ != other.total_) return false;
     if (!open_) return true;
-    if (spilled_.empty() && other.spilled_.empty()) return counts_ == other.counts_;
+    if (spilled_.empty() && other.spilled_.empty())
+        return std::ranges::equal(counts_.all(), other.counts_.all());
     for (std::size_t bin = 0; bin < bins; ++bin) {
         if (count(bin) != other.count(bin)) return false;
     }

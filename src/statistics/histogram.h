@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "statistics/bin_counts.h"
 #include "tensor/range.h"
 
 namespace qcalib {
@@ -17,8 +18,8 @@ namespace qcalib {
 class MagnitudeHistogram {
   public:
     static constexpr std::size_t group = 512;
-    static constexpr std::size_t bins = 8 * group;
-    static constexpr std::size_t block = 16;  // bins that one bit of OccupiedBlocks stands for
+    static constexpr std::size_t bins = BinCounts::bins;  // 8 groups
+    static constexpr std::size_t block = 16;              // bins that one bit of OccupiedBlocks stands for
     using OccupiedBlocks = std::array<std::uint64_t, bins / block / 64>;
 
     bool empty() const { return !open_; }
@@ -40,9 +41,11 @@ class MagnitudeHistogram {
     // Makes room for magnitudes below 2^exponent; never shrinks.
     void grow(int exponent);
     void add(std::size_t bin, std::uint64_t count);
-    // Adds what two tables hold in the bins below `end`, at most 65,535 in all, and
-    // clears these.
-    void take_tables(std::uint16_t* first, std::uint16_t* second, std::size_t end);
+    // Where counts may be added directly, for each slot (see block_kernels.h); both sides must be empty(),
+    // and are told by recount().
+    static std::uint32_t* counts_by_slot(MagnitudeHistogram& positive, MagnitudeHistogram& negative);
+    // Learns of less than 2^31 counts added directly to bins below `end`. Not for an empty() side.
+    void recount(std::size_t end);
     // Adds 1 for each slot (see block_kernels.h) to the bin of its side.
     static void add_each(std::span<const std::uint16_t> of_elements, MagnitudeHistogram& positive,
                          MagnitudeHistogram& negative);
@@ -65,6 +68,7 @@ class MagnitudeHistogram {
         blocks[bin / block / 64] |= std::uint64_t{1} << (bin / block % 64);
     }
     void make_room_for(std::uint64_t count);
+    void spill();
     void add_spilled(const MagnitudeHistogram& other, std::uint32_t steps);
 
     bool open_ = false;
@@ -72,9 +76,9 @@ class MagnitudeHistogram {
     std::uint64_t total_ = 0;
     std::uint64_t held_ = 0;  // the sum of counts_, below 2^32
     OccupiedBlocks occupied_ = {};
-    // `bins` of them once grown, all zero outside the occupied blocks. 32 bits are half the memory that
-    // merging goes through; what would not fit into them is spilled.
-    std::vector<std::uint32_t> counts_;
+    // There once grown, all zero outside the occupied blocks. 32 bits are half the memory that merging goes
+    // through; what would not fit into them is spilled.
+    BinCounts counts_;
     std::vector<std::uint64_t> spilled_;  // `bins` of them, or none
 };
 
