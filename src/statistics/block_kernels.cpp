@@ -279,7 +279,7 @@ BlockScan scan_block(const float* elements, std::size_t count) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The slots of all elements up to the last whole pair of vectors, and their extremes but the least magnitude;
+// The slots of all elements up to the last whole pair of vectors, and their extremes but least_bits;
 // answers how many elements that is, or 0 where one is zero.
 template <bool same_exponent>
 HWY_INLINE std::size_t index_dense(const float* elements, std::size_t count,
@@ -302,6 +302,7 @@ HWY_INLINE std::size_t index_dense(const float* elements, std::size_t count,
         hn::StoreU(indexer.pair(a, b), Halves(), reinterpret_cast<std::int16_t*>(out + i));
     }
     if (!hn::AllFalse(words, zero)) return 0;
+    scan.least_bits = 0;  // below all: what comes after cannot make the block look constant
     scan.greatest = hn::GetLane(hn::MaxOfLanes(words, greatest));
     scan.greatest_bits = hn::GetLane(hn::MaxOfLanes(Unsigned(), greatest_bits));
     return i;

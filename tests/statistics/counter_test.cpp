@@ -110,6 +110,26 @@ TEST_CASE("large tensors whose values change from block to block are counted exa
     }
 }
 
+TEST_CASE("a block that ends with equal values, the furthest from zero, is counted element by element") {
+    // Both signs and no zeros before it, and a tail that fills no vector.
+    for (const float last : {-10000.0F, -3.0F, 10000.0F}) {
+        for (const std::size_t equal : {1U, 7U, 16U, 31U, 40U}) {
+            CAPTURE(last);
+            CAPTURE(equal);
+            std::vector<float> values;
+            for (std::size_t i = 0; i < 5000; ++i) {
+                const float magnitude = 0.25F + static_cast<float>(i % 977) / 1024;
+                values.push_back(i % 2 == 0 ? magnitude : -magnitude);
+            }
+            values.insert(values.end(), equal, last);
+            on_all_instruction_sets([&] {
+                Counter counter;
+                CHECK(first_difference(counter.count(values), reference_count(values)) == "");
+            });
+        }
+    }
+}
+
 TEST_CASE("blocks with a single ordinary value each do not overflow the scratch counts") {
     std::vector<float> elements(4096 * 300, 0.0F);
     for (std::size_t i = 0; i < elements.size(); i += 4096) {
