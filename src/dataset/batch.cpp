@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "dataset/entry_reader.h"
 #include "dataset/sample_list.h"
 #include "dataset/sample_reader.h"
-#include "tensor/npy.h"
 
 namespace qcalib {
 
@@ -22,12 +22,6 @@ std::size_t fixed_batch(std::span<const InputSpec> inputs) {
     return 1;
 }
 
-// Whether a .npy file has the whole batch: its rank is the input's and its first dimension the batch.
-bool npy_holds_batch(const std::filesystem::path& file, const InputSpec& input) {
-    const Shape shape = read_npy(file).shape();
-    return shape.size() == input.shape.size() && shape[0] == *input.shape[0];
-}
-
 // Whether a raw file has the whole batch: it is no single item by its size.
 bool raw_holds_batch(const std::filesystem::path& file, const InputSpec& input) {
     Shape item;
@@ -40,9 +34,16 @@ bool raw_holds_batch(const std::filesystem::path& file, const InputSpec& input) 
     return std::filesystem::file_size(file) != bytes;
 }
 
-bool holds_batch(const std::filesystem::path& file, const InputSpec& input) {
-    if (is_picture(file)) return false;
-    return file.extension() == ".npy" ? npy_holds_batch(file, input) : raw_holds_batch(file, input);
+// Whether what the entry has for the input is the whole batch. An array is, where its rank is the input's and
+// its first dimension the batch.
+bool holds_batch(const ListEntry& entry, std::size_t i, std::span<const InputSpec> inputs) {
+    const InputSpec& input = inputs[i];
+    if (is_picture(entry.files[i])) return false;
+    if (const auto array = stored_array(entry, i, inputs)) {
+        return array->shape.size() == input.shape.size() && array->shape[0] == *input.shape[0];
+    }
+    if (entry.store) return true;  // bytes of the whole input
+    return raw_holds_batch(entry.files[i], input);
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ std::size_t group_size(std::span<const ListEntry> entries, std::span<const Input
             if (!item_of_batch(inputs[i], batch) || !std::filesystem::exists(entry.files[i], ignored))
                 continue;
             try {
-                return holds_batch(entry.files[i], inputs[i]) ? 1 : batch;
+                return holds_batch(entry, i, inputs) ? 1 : batch;
             } catch (const Error&) {
                 continue;  // a file that cannot be read decides nothing; it is named when its turn comes
             } catch (const std::filesystem::filesystem_error&) {

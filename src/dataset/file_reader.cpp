@@ -32,9 +32,8 @@ char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-const Ending& ending_of(const std::filesystem::path& path) {
-    std::string ending = path.extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(), lower);
+const Ending& row_of(const std::filesystem::path& path) {
+    const std::string ending = ending_of(path);
     const auto found =
         std::find_if(endings.begin(), endings.end(), [&](const Ending& e) { return e.ending == ending; });
     return found == endings.end() ? raw : *found;
@@ -42,12 +41,18 @@ const Ending& ending_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string ending_of(const std::filesystem::path& path) {
+    std::string ending = path.extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(), lower);
+    return ending;
+}
+
 ReadFile reader_for(const std::filesystem::path& path) {
-    return ending_of(path).read;
+    return row_of(path).read;
 }
 
 CutFile cutter_for(const std::filesystem::path& path) {
-    return ending_of(path).cut;
+    return row_of(path).cut;
 }
 
 Tensor FileSteps::step(std::size_t index) const {
@@ -56,6 +61,10 @@ Tensor FileSteps::step(std::size_t index) const {
     Tensor tensor(descriptor);
     copy_to_order({&stored, elements.data() + index * stored.bytes()}, tensor.mutable_view());
     return tensor;
+}
+
+bool is_npz(const std::filesystem::path& path) {
+    return ending_of(path) == ".npz";
 }
 
 bool is_picture(const std::filesystem::path& file) {

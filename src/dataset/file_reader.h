@@ -36,6 +36,11 @@ ReadFile reader_for(const std::filesystem::path& path);
 // How the file is cut, or nullptr where it is always one step.
 CutFile cutter_for(const std::filesystem::path& path);
 
+// The ending of a file's name in lower case: ".npy".
+std::string ending_of(const std::filesystem::path& path);
+// True for a .npz file, which has an array for each of several inputs.
+bool is_npz(const std::filesystem::path& path);
+
 // The readers and what cuts their files. A new one is a file of its own, its declaration here and its line in
 // the table of file_reader.cpp.
 Tensor read_raw_file(const std::filesystem::path& path, const InputSpec& input,
@@ -48,5 +53,18 @@ std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const I
                                       const Preprocessing& preprocessing);
 std::optional<FileSteps> cut_npy_file(const std::filesystem::path& path, const InputSpec& input,
                                       const Preprocessing& preprocessing);
+
+// An array as an input's tensor: type and shape checked, a batch of 1 put in front, permuted where the layout
+// says so; and cut into steps. `shown` stands at the start of errors.
+Tensor fit_array(Tensor source, const std::string& shown, const InputSpec& input,
+                 const Preprocessing& preprocessing);
+std::optional<FileSteps> cut_array(const Tensor& source, const std::string& shown, const InputSpec& input,
+                                   const Preprocessing& preprocessing);
+// The same with elements of the input's type without a shape. cut_bytes leaves FileSteps::elements to its
+// caller: the first count * stored.bytes() of `bytes`.
+Tensor fit_bytes(std::span<const std::byte> bytes, const std::string& shown, const InputSpec& input,
+                 const Preprocessing& preprocessing);
+std::optional<FileSteps> cut_bytes(std::span<const std::byte> bytes, const std::string& shown,
+                                   const InputSpec& input, const Preprocessing& preprocessing);
 
 }  // namespace qcalib

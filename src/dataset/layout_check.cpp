@@ -88,7 +88,7 @@ void LayoutCheck::look(const InputSpec& input, TensorView tensor, const Preproce
                        Remarks& remarks) {
     Watch& watch = watches_[input.name];
     if (watch.seen >= samples_) return;
-    const auto data = as_in_file(input, tensor, preprocessing.layout);
+    const auto data = as_in_file(input, tensor, preprocessing.layout().data);
     if (!data) return;
     const double ratio = variation_ratio(*data);
     if (!(std::isfinite(ratio) && ratio >= least_ratio_of_a_sample)) {
@@ -96,7 +96,7 @@ void LayoutCheck::look(const InputSpec& input, TensorView tensor, const Preproce
     } else {
         watch.log_ratio += std::log(ratio);
     }
-    if (watch.remark.empty()) watch.remark = remark_for(input, *data, preprocessing.layout);
+    if (watch.remark.empty()) watch.remark = remark_for(input, *data, preprocessing.layout().data);
     if (++watch.seen == samples_) decide(watch, remarks);
 }
 

@@ -74,12 +74,11 @@ std::optional<Cut> cut_of(const Shape& found, const PartialShape& wanted) {
 
 }  // namespace
 
-std::optional<FileSteps> cut_npy_file(const std::filesystem::path& path, const InputSpec& input,
-                                      const Preprocessing& preprocessing) {
+std::optional<FileSteps> cut_array(const Tensor& source, const std::string& shown, const InputSpec& input,
+                                   const Preprocessing& preprocessing) {
     if (!input.rank_known) return std::nullopt;
-    const Tensor source = read_npy(path);
-    check_type(source, printable(path.string()), input);
-    const bool permuted = to_be_permuted(input, preprocessing.layout);
+    check_type(source, shown, input);
+    const bool permuted = to_be_permuted(input, preprocessing.layout().data);
     const auto cut = cut_of(source.shape(), permuted ? channels_last(input.shape) : input.shape);
     if (!cut || element_count(cut->step) == 0) return std::nullopt;
     FileSteps steps;
@@ -96,12 +95,10 @@ std::optional<FileSteps> cut_npy_file(const std::filesystem::path& path, const I
     return steps;
 }
 
-Tensor read_npy_file(const std::filesystem::path& path, const InputSpec& input,
-                     const Preprocessing& preprocessing) {
-    const std::string shown = printable(path.string());
-    Tensor source = read_npy(path);
+Tensor fit_array(Tensor source, const std::string& shown, const InputSpec& input,
+                 const Preprocessing& preprocessing) {
     check_type(source, shown, input);
-    const bool permuted = to_be_permuted(input, preprocessing.layout);
+    const bool permuted = to_be_permuted(input, preprocessing.layout().data);
     Shape shape = stored_shape(source.shape(), shown, input, permuted);
     if (permuted) shape = {shape[0], shape[3], shape[1], shape[2]};
     TensorDescriptor descriptor{input.type, std::move(shape), MemoryOrder::row_major};
@@ -116,6 +113,17 @@ Tensor read_npy_file(const std::filesystem::path& path, const InputSpec& input,
     Tensor tensor(std::move(descriptor));
     copy_to_order({&stored, source.data()}, tensor.mutable_view());
     return tensor;
+}
+
+std::optional<FileSteps> cut_npy_file(const std::filesystem::path& path, const InputSpec& input,
+                                      const Preprocessing& preprocessing) {
+    if (!input.rank_known) return std::nullopt;
+    return cut_array(read_npy(path), printable(path.string()), input, preprocessing);
+}
+
+Tensor read_npy_file(const std::filesystem::path& path, const InputSpec& input,
+                     const Preprocessing& preprocessing) {
+    return fit_array(read_npy(path), printable(path.string()), input, preprocessing);
 }
 
 }  // namespace qcalib

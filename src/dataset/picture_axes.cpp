@@ -3,6 +3,10 @@
 namespace qcalib {
 
 std::optional<PictureAxes> picture_axes(const InputSpec& input) {
+    return picture_axes(input, LayoutStep::Axes::as_model);
+}
+
+std::optional<PictureAxes> picture_axes(const InputSpec& input, LayoutStep::Axes layout) {
     const std::size_t rank = input.shape.size();
     if (!input.rank_known || rank < 3 || rank > 4) return std::nullopt;
     const std::size_t first = rank - 3;
@@ -13,6 +17,11 @@ std::optional<PictureAxes> picture_axes(const InputSpec& input) {
         const auto size = input.shape[axis];
         return size && (*size == 1 || *size == 3 || *size == 4);
     };
+    if (layout != LayoutStep::Axes::as_model) {
+        const PictureAxes& axes = layout == LayoutStep::Axes::nchw ? channels_first : channels_last;
+        const bool taken = is_channel_count(axes.channel) || !input.shape[axes.channel];
+        return taken ? std::optional(axes) : std::nullopt;
+    }
     if (is_channel_count(channels_first.channel)) return channels_first;
     if (is_channel_count(channels_last.channel)) return channels_last;
     if (!input.shape[channels_first.channel]) return channels_first;

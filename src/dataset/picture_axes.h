@@ -22,6 +22,8 @@ struct PictureAxes {
 // has 1, 3 or 4 channels there, else channels-last where the last axis has, else channels-first where the
 // size of C is open; nothing for any other shape.
 std::optional<PictureAxes> picture_axes(const InputSpec& input);
+// The same where `layout` says which axis is C.
+std::optional<PictureAxes> picture_axes(const InputSpec& input, LayoutStep::Axes layout);
 
 // True where `layout` says that raw and .npy data of this input are NHWC while the model takes NCHW: rank 4,
 // and not a channels-last input by picture_axes.

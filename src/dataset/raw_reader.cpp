@@ -127,15 +127,12 @@ void check_type(const InputSpec& input, const std::string& shown) {
 
 }  // namespace
 
-std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const InputSpec& input,
-                                      const Preprocessing& preprocessing) {
+std::optional<FileSteps> cut_bytes(std::span<const std::byte> bytes, const std::string& shown,
+                                   const InputSpec& input, const Preprocessing& preprocessing) {
     const auto& shape = input.shape;
     if (!input.rank_known || std::count(shape.begin(), shape.end(), std::nullopt) > 0) return std::nullopt;
-    const std::string shown = printable(path.string());
     check_type(input, shown);
-    auto file = std::make_shared<const MappedFile>(path);
-    const std::span<const std::byte> bytes = file->bytes();
-    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout)};
+    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout().data)};
     const std::uint64_t step_bytes = known_elements(data) * size_of(input.type);
     if (step_bytes == 0 || bytes.size() <= step_bytes) return std::nullopt;
     if (input.type == DataType::boolean) check_bools(bytes, data);
@@ -148,8 +145,31 @@ std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const I
     const std::uint64_t whole = steps.count * step_bytes;
     if (whole < bytes.size())
         steps.left_over = fmt::format("{} of {} bytes", bytes.size() - whole, step_bytes);
-    const auto elements = static_cast<std::int64_t>(whole / size_of(input.type));
-    steps.elements = Tensor({input.type, {elements}, MemoryOrder::row_major}, file, bytes.first(whole));
+    return steps;
+}
+
+Tensor fit_bytes(std::span<const std::byte> bytes, const std::string& shown, const InputSpec& input,
+                 const Preprocessing& preprocessing) {
+    check_type(input, shown);
+    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout().data)};
+    TensorDescriptor descriptor{input.type, bind_shape(data), MemoryOrder::row_major};
+    if (input.type == DataType::boolean) check_bools(bytes, data);
+    TensorDescriptor stored = descriptor;
+    if (data.permuted) stored.order = MemoryOrder::channels_last;
+    Tensor tensor(std::move(descriptor));
+    copy_to_order({&stored, bytes.data()}, tensor.mutable_view());
+    return tensor;
+}
+
+std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const InputSpec& input,
+                                      const Preprocessing& preprocessing) {
+    auto file = std::make_shared<const MappedFile>(path);
+    const std::span<const std::byte> bytes = file->bytes();
+    auto steps = cut_bytes(bytes, printable(path.string()), input, preprocessing);
+    if (!steps) return std::nullopt;
+    const auto elements = static_cast<std::int64_t>(steps->count * steps->stored.elements());
+    steps->elements = Tensor({input.type, {elements}, MemoryOrder::row_major}, file,
+                             bytes.first(steps->count * steps->stored.bytes()));
     return steps;
 }
 
@@ -157,20 +177,7 @@ Tensor read_raw_file(const std::filesystem::path& path, const InputSpec& input,
                      const Preprocessing& preprocessing) {
     const std::string shown = printable(path.string());
     check_type(input, shown);
-    const MappedFile file(path);
-    const RawData data{shown, file.bytes().size(), input, to_be_permuted(input, preprocessing.layout)};
-    TensorDescriptor descriptor{input.type, bind_shape(data), MemoryOrder::row_major};
-    if (input.type == DataType::boolean) check_bools(file.bytes(), data);
-    if (data.permuted) {
-        TensorDescriptor stored = descriptor;
-        stored.order = MemoryOrder::channels_last;
-        Tensor tensor(std::move(descriptor));
-        copy_to_order({&stored, file.bytes().data()}, tensor.mutable_view());
-        return tensor;
-    }
-    Tensor tensor(std::move(descriptor));
-    std::copy(file.bytes().begin(), file.bytes().end(), tensor.mutable_view().bytes().begin());
-    return tensor;
+    return fit_bytes(MappedFile(path).bytes(), shown, input, preprocessing);
 }
 
 }  // namespace qcalib

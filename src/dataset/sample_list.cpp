@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "dataset/file_reader.h"
 #include "dataset/input_names.h"
 
 namespace qcalib {
@@ -143,6 +144,10 @@ fs::path item_path(const Item& item, const std::string& where, const ListContext
 std::vector<fs::path> parse_line(std::string_view line, const std::string& where, const ListContext& list) {
     const SplitLine split = split_items(line, list.inputs);
     std::vector<fs::path> files(list.inputs.size());
+    if (split.items.empty() && is_npz(fs::path(trim(line)))) {
+        std::fill(files.begin(), files.end(), whole_line(line, where, list));
+        return files;
+    }
     if (const auto only = only_required(list.inputs)) {
         if (split.items.empty() || (list.inputs.size() == 1 && !split.leading.empty())) {
             files[*only] = whole_line(line, where, list);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,17 +13,22 @@
 
 namespace qcalib {
 
-// One line of a list: a file for each model input, in the inputs' order.
+class SampleStore;
+
+// One line of a list: a file for each model input, in the inputs' order; or one sample of a store.
 struct ListEntry {
-    std::size_t line = 0;                      // 1-based line of the list
-    std::vector<std::filesystem::path> files;  // resolved; empty for an input that has a value without one
+    std::size_t line = 0;  // 1-based line of the list, or number in the store or folder
+    // Resolved; empty for an input that has a value without one. A .npz file may be named for several inputs.
+    std::vector<std::filesystem::path> files;
+    std::shared_ptr<const SampleStore> store = {};  // what has the sample; `files` then name its file
 };
 
 // Reads a list in SNPE's input_list form: a path, or `name:=path` items separated by blanks, one sample a
 // line; an input with a value of its own (InputSpec::otherwise) may be left out; where just one must be
-// given, a line without ":=" is its path, blanks included. Blank lines are skipped; lines that start with #
-// or % are skipped with one remark (SNPE takes them as output names). CRLF is understood. Relative paths are
-// looked up from the working directory, then from the list's folder. Errors carry "list:line".
+// given, a line without ":=" is its path, blanks included; a .npz file alone is named for all inputs. Blank
+// lines are skipped; lines that start with # or % are skipped with one remark (SNPE takes them as output
+// names). CRLF is understood. Relative paths are looked up from the working directory, then from the list's
+// folder. Errors carry "list:line".
 std::vector<ListEntry> read_sample_list(const std::filesystem::path& path, std::span<const InputSpec> inputs,
                                         Remarks& remarks);
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dataset/batch.h"
-#include "dataset/file_reader.h"
+#include "dataset/entry_reader.h"
 #include "dataset/picture_axes.h"
 #include "dataset/sequence.h"
 
@@ -29,7 +29,7 @@ bool may_have_channels(const InputSpec& input, std::size_t count) {
     return !channels || *channels == static_cast<std::int64_t>(count);
 }
 
-// A count that fits no input of the model is a mistake of the command line, not of each picture.
+// A count that fits no input of the model is a mistake of the settings, not of each picture.
 void check_count(const std::vector<double>& values, std::span<const InputSpec> inputs,
                  std::string_view what) {
     if (values.size() <= 1) return;
@@ -51,8 +51,8 @@ Tensor stacked(std::span<const Tensor> items, const SelectedSample& sample, std:
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i].shape() != items.front().shape()) {
             fail("{}: expected shape {} as {} in the same batch, found {}",
-                 printable(sample.entries[i].files[input].string()), to_string(items.front().shape()),
-                 printable(sample.entries.front().files[input].string()), to_string(items[i].shape()));
+                 shown_source(sample.entries[i], input), to_string(items.front().shape()),
+                 shown_source(sample.entries.front(), input), to_string(items[i].shape()));
         }
         const std::span<const std::byte> bytes = items[i].view().bytes();
         target = std::copy(bytes.begin(), bytes.end(), target);
@@ -76,14 +76,18 @@ bool left_out(const SelectedSample& sample, const InputSpec& input, std::size_t 
 
 SampleReader::SampleReader(std::vector<InputSpec> inputs, Preprocessing preprocessing)
     : inputs_(std::move(inputs)), preprocessing_(std::move(preprocessing)) {
-    check_numbers({preprocessing_.multiply}, "--multiply");
-    check_numbers(preprocessing_.mean, "--mean");
-    check_numbers(preprocessing_.std, "--std");
-    for (const double value : preprocessing_.std) {
-        if (value == 0) fail("--std: expected numbers other than 0, found 0");
+    for (const PictureStep& step : preprocessing_.steps) {
+        if (const auto* scale = std::get_if<ScaleStep>(&step)) check_numbers({scale->multiply}, "--multiply");
+        const auto* normalize = std::get_if<NormalizeStep>(&step);
+        if (normalize == nullptr) continue;
+        check_numbers(normalize->mean, "--mean");
+        check_numbers(normalize->std, "--std");
+        if (std::count(normalize->std.begin(), normalize->std.end(), 0.0) > 0) {
+            fail("--std: expected numbers other than 0, found 0");
+        }
+        check_count(normalize->mean, inputs_, "mean");
+        check_count(normalize->std, inputs_, "std");
     }
-    check_count(preprocessing_.mean, inputs_, "--mean");
-    check_count(preprocessing_.std, inputs_, "--std");
 }
 
 std::vector<Tensor> SampleReader::read(const ListEntry& entry) const {
@@ -91,9 +95,8 @@ std::vector<Tensor> SampleReader::read(const ListEntry& entry) const {
     std::vector<Tensor> tensors;
     tensors.reserve(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        const std::filesystem::path& file = entry.files[i];
-        tensors.push_back(file.empty() ? *inputs_[i].otherwise
-                                       : reader_for(file)(file, inputs_[i], preprocessing_));
+        std::optional<Tensor> given = read_input(entry, i, inputs_[i], inputs_, preprocessing_);
+        tensors.push_back(given ? std::move(*given) : *inputs_[i].otherwise);
     }
     return tensors;
 }
@@ -110,11 +113,20 @@ std::vector<Tensor> SampleReader::read(const SelectedSample& sample) const {
         const std::optional<InputSpec> item = item_of_batch(inputs_[i], group);
         std::vector<Tensor> items;
         for (const ListEntry& entry : sample.entries) {
-            const std::filesystem::path& file = entry.files[i];
-            items.push_back(reader_for(file)(file, item.value_or(inputs_[i]), preprocessing_));
+            std::optional<Tensor> given =
+                read_input(entry, i, item.value_or(inputs_[i]), inputs_, preprocessing_);
+            if (!given) break;
+            items.push_back(std::move(*given));
             if (!item) break;
         }
-        tensors.push_back(item ? stacked(items, sample, i) : items.front());
+        if (items.empty()) {
+            tensors.push_back(*inputs_[i].otherwise);
+        } else if (item && items.size() < group) {
+            fail("{}: gives nothing for input '{}', as others of the same batch do",
+                 shown_source(sample.entries[items.size()], i), printable(inputs_[i].name));
+        } else {
+            tensors.push_back(item ? stacked(items, sample, i) : items.front());
+        }
     }
     return tensors;
 }
@@ -128,7 +140,8 @@ std::string describe_source(const SelectedSample& sample) {
     const auto given =
         std::find_if(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
     if (given == files.end()) return fmt::format("sample {}", sample.number);
-    const std::string file = printable(given->string());
+    const std::string file =
+        shown_source(sample.entries.front(), static_cast<std::size_t>(given - files.begin()));
     return sample.entries.size() == 1 ? file : fmt::format("{} and {} more", file, sample.entries.size() - 1);
 }
 

@@ -11,45 +11,10 @@
 
 #include "base/remarks.h"
 #include "dataset/input_spec.h"
+#include "dataset/preprocessing.h"
 #include "dataset/sample_list.h"
 
 namespace qcalib {
-
-struct PictureSize {
-    int width = 0;
-    int height = 0;
-};
-
-enum class ColorOrder { rgb, bgr };
-enum class DataLayout { as_model, nhwc };
-
-// How a picture becomes a tensor: decode, resize (bilinear, half-pixel centres, no antialiasing), centre
-// crop, colour order, value = (pixel * multiply - mean[c]) / std[c]. mean and std are in units after the
-// multiplication, c counts in the order of `color`. Integer inputs: with the default multiply, mean and std
-// the pixels as they are, else the value rounded to nearest, ties to even. What happens in detail to a
-// picture is said in picture_reader.cpp.
-struct Preprocessing {
-    std::optional<PictureSize> resize;
-    std::optional<PictureSize> crop;
-    ColorOrder color = ColorOrder::rgb;
-    double multiply = 1.0 / 255;
-    std::vector<double> mean;  // empty: 0
-    std::vector<double> std;   // empty: 1
-    DataLayout layout =
-        DataLayout::as_model;  // of raw and .npy data of rank 4: nhwc is permuted to the model's NCHW
-
-    // multiply 1/255, mean 0, std 1.
-    bool default_scaling() const;
-};
-
-// "320x240" of an option named `what`.
-PictureSize parse_picture_size(const std::string& text, std::string_view what);
-
-// One line that says what is done to a picture, in order, with all numbers.
-std::string describe(const Preprocessing& preprocessing);
-
-// The canonical text of all settings that can change a value, for StatisticsHeader::settings.
-std::string canonical(const Preprocessing& preprocessing);
 
 class Sequence;
 

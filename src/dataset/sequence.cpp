@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "dataset/entry_reader.h"
 
 namespace qcalib {
 
@@ -12,19 +13,14 @@ Sequence::Sequence(const ListEntry& entry, std::span<const InputSpec> inputs,
     assert(entry.files.size() == inputs.size());
     std::string first_cut;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const std::filesystem::path& file = entry.files[i];
         Source& source = sources_.emplace_back();
-        if (file.empty()) {
-            source.whole = *inputs[i].otherwise;
-            continue;
-        }
-        const CutFile cut = inputs[i].carried ? nullptr : cutter_for(file);
-        if (cut != nullptr) source.steps = cut(file, inputs[i], preprocessing);
+        if (!inputs[i].carried) source.steps = cut_input(entry, i, inputs, preprocessing);
         if (!source.steps) {
-            source.whole = reader_for(file)(file, inputs[i], preprocessing);
+            std::optional<Tensor> given = read_input(entry, i, inputs[i], inputs, preprocessing);
+            source.whole = given ? std::move(*given) : *inputs[i].otherwise;
             continue;
         }
-        const std::string shown = printable(file.string());
+        const std::string shown = shown_source(entry, i);
         const std::string& left_over = source.steps->left_over;
         if (!left_over.empty()) left_over_.push_back(fmt::format("{} ({})", shown, left_over));
         if (source.steps->count == 1) {

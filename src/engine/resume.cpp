@@ -44,6 +44,7 @@ std::string selection_digest(const SelectedSamples& samples) {
         add(fmt::format("{}", sample.number));
         for (const ListEntry& entry : sample.entries) {
             add(fmt::format("{}", entry.files.size()));
+            if (entry.store) add(fmt::format("number {}", entry.line));
             for (const std::filesystem::path& file : entry.files) {
                 add(file.empty() ? "" : std::filesystem::absolute(file).lexically_normal().string());
             }

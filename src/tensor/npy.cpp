@@ -237,27 +237,33 @@ std::string header_text(const TensorDescriptor& descriptor, std::string_view pat
 
 }  // namespace
 
+NpyHeader read_npy_header(std::span<const std::byte> start, std::string_view shown) {
+    const std::string_view bytes(reinterpret_cast<const char*>(start.data()), start.size());
+    const Layout layout = layout_of(bytes, shown);
+    const std::string_view text = bytes.substr(layout.header, layout.data - layout.header);
+    return {descriptor_of(HeaderParser(text, shown).parse(), shown), layout.data};
+}
+
+void mend_bools(std::span<std::byte> bytes) {
+    std::transform(bytes.begin(), bytes.end(), bytes.begin(),
+                   [](std::byte value) { return static_cast<std::byte>(value != std::byte{0}); });
+}
+
 Tensor read_npy(const std::filesystem::path& path) {
     const MappedFile file(path);
     const std::string shown = printable(path.string());
-    const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-    const Layout layout = layout_of(bytes, shown);
-    TensorDescriptor descriptor = descriptor_of(
-        HeaderParser(bytes.substr(layout.header, layout.data - layout.header), shown).parse(), shown);
-    const std::span<const std::byte> data = file.bytes().subspan(layout.data);
+    NpyHeader header = read_npy_header(file.bytes(), shown);
+    const TensorDescriptor& descriptor = header.descriptor;
+    const std::span<const std::byte> data = file.bytes().subspan(header.data);
     const std::size_t size = size_of(descriptor.type);
     if (data.size() % size != 0 || data.size() / size != descriptor.elements()) {
         fail("{}: expected {} elements of {} bytes for {} {}, found {} bytes", shown, descriptor.elements(),
              size, name_of(descriptor.type), to_string(descriptor.shape), data.size());
     }
-    Tensor tensor(std::move(descriptor));
+    Tensor tensor(std::move(header.descriptor));
     const auto target = tensor.mutable_view().bytes();
-    if (tensor.type() == DataType::boolean) {
-        std::transform(data.begin(), data.end(), target.begin(),
-                       [](std::byte value) { return static_cast<std::byte>(value != std::byte{0}); });
-    } else {
-        std::copy(data.begin(), data.end(), target.begin());
-    }
+    std::copy(data.begin(), data.end(), target.begin());
+    if (tensor.type() == DataType::boolean) mend_bools(target);
     return tensor;
 }
 

@@ -58,7 +58,7 @@ std::vector<std::string> remarks_on(Kind kind, const InputSpec& input, DataLayou
                                     std::size_t count = 8) {
     Remarks remarks;
     LayoutCheck check;
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.layout = layout;
     for (std::size_t i = 0; i < count; ++i) {
         Tensor tensor = sample(kind, i, bound(input));

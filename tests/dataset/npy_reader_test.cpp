@@ -31,7 +31,7 @@ InputSpec float_input(std::vector<std::optional<std::int64_t>> shape) {
 
 Tensor read_one(const InputSpec& input, const std::filesystem::path& file,
                 DataLayout layout = DataLayout::as_model) {
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.layout = layout;
     return SampleReader({input}, preprocessing).read({1, {file}}).at(0);
 }

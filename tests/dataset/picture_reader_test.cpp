@@ -43,8 +43,8 @@ struct Pictures {
 };
 
 // Pixels as they are: the numbers of the tensor are those of the picture.
-Preprocessing plain() {
-    Preprocessing preprocessing;
+PictureFlags plain() {
+    PictureFlags preprocessing;
     preprocessing.multiply = 1;
     return preprocessing;
 }
@@ -85,7 +85,7 @@ TEST_CASE("A picture becomes planes of red, green and blue divided by 255") {
 
 TEST_CASE("--color bgr keeps blue first") {
     const Pictures pictures;
-    Preprocessing preprocessing = plain();
+    PictureFlags preprocessing = plain();
     preprocessing.color = ColorOrder::bgr;
     CHECK(values_of(input_of({1, 3, 1, 2}), pictures.write(two_colours()), preprocessing) ==
           Values{1, 250, 2, 100, 3, 7});
@@ -93,7 +93,7 @@ TEST_CASE("--color bgr keeps blue first") {
 
 TEST_CASE("mean and std are in units after the multiplication and in the order of --color") {
     const Pictures pictures;
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.multiply = 0.5;
     preprocessing.mean = {1, 2, 3};
     preprocessing.std = {2, 4, 8};
@@ -174,7 +174,7 @@ TEST_CASE("16-bit samples are divided by 257 and keep their fraction") {
 
 TEST_CASE("Resizing is bilinear with half-pixel centres and no antialiasing") {
     const Pictures pictures;
-    Preprocessing preprocessing = plain();
+    PictureFlags preprocessing = plain();
     preprocessing.resize = PictureSize{4, 1};
     // x_in = (x + 0.5) / 2 - 0.5 = -0.25, 0.25, 0.75, 1.25; beyond the border the border.
     CHECK(values_of(input_of({1, 1, 1, 4}), pictures.write(grey(1, 2, {0, 100})), preprocessing) ==
@@ -195,7 +195,7 @@ TEST_CASE("Resizing is bilinear with half-pixel centres and no antialiasing") {
 
 TEST_CASE("Resized 8-bit samples are rounded to 8 bits, 16-bit ones to 16") {
     const Pictures pictures;
-    Preprocessing preprocessing = plain();
+    PictureFlags preprocessing = plain();
     preprocessing.resize = PictureSize{4, 1};
     CHECK(values_of(input_of({1, 1, 1, 4}), pictures.write(grey(1, 2, {0, 1})), preprocessing) ==
           Values{0, 0, 1, 1});
@@ -208,16 +208,16 @@ TEST_CASE("The crop is the centre, from half the margin rounded down") {
     const Pictures pictures;
     std::vector<std::uint8_t> samples(4 * 7);
     std::iota(samples.begin(), samples.end(), std::uint8_t{0});
-    Preprocessing preprocessing = plain();
+    PictureFlags preprocessing = plain();
     preprocessing.crop = PictureSize{2, 1};
     const auto file = pictures.write(grey(4, 7, samples));
     CHECK(values_of(input_of({1, 1, 1, 2}), file, preprocessing) == Values{9, 10});
     preprocessing.crop = PictureSize{8, 1};
     CHECK(error_with(input_of({1, 1, 1, 8}), file, preprocessing) ==
-          "p.png: expected at least 8x1 pixels for --crop, found 7x4; give --resize, too");
+          "p.png: expected at least 8x1 pixels for crop, found 7x4; put a resize before it");
     preprocessing.resize = PictureSize{6, 6};
     CHECK(error_with(input_of({1, 1, 1, 8}), file, preprocessing) ==
-          "p.png: expected at least 8x1 pixels for --crop, found 6x6 after --resize");
+          "p.png: expected at least 8x1 pixels for crop, found 6x6 after resize");
 }
 
 TEST_CASE("Integer inputs get the pixels as they are, or rounded values once they are scaled") {
@@ -225,10 +225,10 @@ TEST_CASE("Integer inputs get the pixels as they are, or rounded values once the
     const auto file = pictures.write(two_colours());
     CHECK(values_of(input_of({1, 3, 1, 2}, DataType::uint8), file, {}) == Values{3, 7, 2, 100, 1, 250});
     CHECK(values_of(input_of({1, 3, 1, 2}, DataType::int32), file, {}) == Values{3, 7, 2, 100, 1, 250});
-    Preprocessing half;
+    PictureFlags half;
     half.multiply = 0.5;
     CHECK(values_of(input_of({1, 3, 1, 2}, DataType::uint8), file, half) == Values{2, 4, 1, 50, 0, 125});
-    Preprocessing centred = plain();
+    PictureFlags centred = plain();
     centred.mean = {128};
     CHECK(values_of(input_of({1, 3, 1, 2}, DataType::int8), file, centred) ==
           Values{-125, -121, -126, -28, -127, 122});
@@ -238,10 +238,9 @@ TEST_CASE("Values that the input's type cannot hold are refused") {
     const Pictures pictures;
     const auto file = pictures.write(two_colours());
     CHECK(error_with(input_of({1, 3, 1, 2}, DataType::int8), file) ==
-          "p.png: pixels become 0 to 255, which type int8 of input 'x' [1,3,1,2] does not hold; choose "
-          "--multiply, "
-          "--mean and --std for it");
-    Preprocessing huge;
+          "p.png: pixels become 0 to 255, which type int8 of input 'x' [1,3,1,2] does not hold; choose other "
+          "steps on values");
+    PictureFlags huge;
     huge.multiply = 1e300;
     CHECK(error_with(input_of({1, 3, 1, 2}), file, huge).starts_with("p.png: pixels become 0 to "));
     CHECK(error_with(input_of({1, 3, 1, 2}, DataType::boolean), file) ==
@@ -256,12 +255,11 @@ TEST_CASE("A picture of another size than the input's is refused with the option
         "p.png: expected a picture of 640x480 for input 'x' [1,3,480,640], found 2x1; give --resize 640x480");
     CHECK(error_with(input_of({1, 3, 480, open}), file) ==
           "p.png: expected a picture of ?x480 for input 'x' [1,3,480,?], found 2x1; give --resize");
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.crop = PictureSize{1, 1};
-    CHECK(
-        error_with(input_of({1, 3, 2, 2}), file, preprocessing) ==
-        "p.png: expected a picture of 2x2 for input 'x' [1,3,2,2], found 1x1 after --resize and --crop; give "
-        "--resize 2x2 or another --crop");
+    CHECK(error_with(input_of({1, 3, 2, 2}), file, preprocessing) ==
+          "p.png: expected a picture of 2x2 for input 'x' [1,3,2,2], found 1x1 after crop; give other "
+          "steps, or --resize 2x2");
 }
 
 TEST_CASE("Inputs that no single picture fills are refused") {
@@ -275,13 +273,13 @@ TEST_CASE("Inputs that no single picture fills are refused") {
               "p.png: input 'x' " + to_string(shape) +
                   " takes no pictures: expected [N,C,H,W] or [N,H,W,C] with 1, 3 or 4 channels");
     }
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.mean = {1, 2, 3};
     const std::vector<InputSpec> inputs{input_of({1, 1, 1, 2}), {"y", DataType::float32, {1, 3, 1, 2}, true}};
     CHECK(error_of([&] {
               SampleReader(inputs, preprocessing).read({1, {file, file}});
           }) ==
-          file.string() + ": 3 numbers for --mean, expected one or 1, the channels of input 'x' [1,1,1,2]");
+          file.string() + ": 3 numbers for mean, expected one or 1, the channels of input 'x' [1,1,1,2]");
 }
 
 TEST_CASE("Files that are no pictures are refused by name") {
@@ -377,7 +375,7 @@ TEST_CASE("Samples are read by several threads at once, and OpenCV starts none o
     cv::RNG random(2);
     random.fill(noise, cv::RNG::UNIFORM, 0, 256);
     const auto file = pictures.write(noise);
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.resize = PictureSize{64, 48};
     const SampleReader reader({input_of({1, 3, 48, 64})}, preprocessing);
     const Values expected = numbers_of(reader.read({1, {file}})[0].view());

@@ -14,8 +14,8 @@ std::string size_error(const std::string& text) {
     return error_of([&] { parse_picture_size(text, "--resize"); });
 }
 
-Preprocessing imagenet() {
-    Preprocessing preprocessing;
+PictureFlags imagenet() {
+    PictureFlags preprocessing;
     preprocessing.resize = PictureSize{256, 240};
     preprocessing.crop = PictureSize{224, 200};
     preprocessing.color = ColorOrder::bgr;
@@ -45,38 +45,37 @@ TEST_CASE("A picture size is WIDTHxHEIGHT") {
 }
 
 TEST_CASE("The resolved chain is described in one line with all numbers") {
-    CHECK(describe(Preprocessing{}) ==
-          "decode, rgb, value = (pixel * 1/255 - 0) / 1; integer inputs: the pixels as they are");
-    Preprocessing all = imagenet();
+    CHECK(describe(Preprocessing{}) == "decode, rgb, times 1/255; integer inputs: the pixels as they are");
+    PictureFlags all = imagenet();
     all.multiply = 0.5;
     all.layout = DataLayout::nhwc;
-    CHECK(describe(all) ==
-          "decode, resize to 256x240 (bilinear, half-pixel centres, no antialiasing), crop the centre "
-          "224x200, bgr, "
-          "value = (pixel * 0.5 - [0.485,0.456,0.406]) / [0.229,0.224,0.225]; integer inputs: rounded; raw "
-          "and .npy "
-          "data: NHWC, permuted to the model's NCHW");
+    CHECK(
+        describe(all) ==
+        "decode, resize to 256x240 (bilinear, half-pixel centres, no antialiasing), crop the centre "
+        "224x200, bgr, "
+        "times 0.5, minus [0.485, 0.456, 0.406], divided by [0.229, 0.224, 0.225]; integer inputs: rounded; "
+        "arrays and raw data: NHWC, permuted to the model's NCHW");
 }
 
 TEST_CASE("The canonical text holds every setting, and equal settings have equal texts") {
     CHECK(canonical(imagenet()) ==
-          "resize=256x240 crop=224x200 color=bgr multiply=0.00392156862745098 mean=0.485,0.456,0.406 "
-          "std=0.229,0.224,0.225 data-layout=as-model");
-    const std::string plain =
-        "resize=none crop=none color=rgb multiply=0.00392156862745098 mean=0 std=1 data-layout=as-model";
+          "step=resize: {size: 256x240}\nstep=crop: {size: 224x200}\nstep=color: {order: bgr}\n"
+          "step=scale: {multiply: 0.00392156862745098}\nstep=normalize: {mean: [0.485, 0.456, 0.406], "
+          "std: [0.229, 0.224, 0.225]}");
+    const std::string plain = "step=scale: {multiply: 0.00392156862745098}";
     CHECK(canonical(Preprocessing{}) == plain);
-    Preprocessing same;
+    PictureFlags same;
     same.mean = {0.0, -0.0, 0.0};
     same.std = {1};
     CHECK(canonical(same) == plain);
-    CHECK(same.default_scaling());
-    Preprocessing other;
+    CHECK(Preprocessing(same).default_scaling());
+    PictureFlags other;
     other.layout = DataLayout::nhwc;
     CHECK(canonical(other) != plain);
 }
 
 TEST_CASE("A reader refuses numbers that scale nothing") {
-    Preprocessing preprocessing = imagenet();
+    PictureFlags preprocessing = imagenet();
     CHECK(reader_error(preprocessing) == "");
     preprocessing.std = {1, 0, 1};
     CHECK(reader_error(preprocessing) == "--std: expected numbers other than 0, found 0");
@@ -89,7 +88,7 @@ TEST_CASE("A reader refuses numbers that scale nothing") {
     preprocessing = imagenet();
     preprocessing.mean = {1, 2};
     CHECK(reader_error(preprocessing) ==
-          "--mean: expected one number or one for each channel, found 2 numbers, and no input of the model "
+          "mean: expected one number or one for each channel, found 2 numbers, and no input of the model "
           "has 2 "
           "channels");
 }

@@ -37,7 +37,7 @@ struct Files {
 
 Tensor read_one(const InputSpec& input, const std::filesystem::path& file,
                 DataLayout layout = DataLayout::as_model) {
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.layout = layout;
     return SampleReader({input}, preprocessing).read({1, {file}}).at(0);
 }

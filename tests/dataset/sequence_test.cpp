@@ -129,7 +129,7 @@ TEST_CASE("An array longer than its input is cut along its first axis") {
 
 TEST_CASE("Channels-last files are cut before they are permuted") {
     const Files files;
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
     preprocessing.layout = DataLayout::nhwc;
     const InputSpec input = float_input({1, 2, 1, 2});  // NCHW; in the file pixels of two channels
     const Step second{{1, 2, 1, 2}, {4, 6, 5, 7}};

@@ -39,7 +39,7 @@ struct Options {
     std::string crop;
     std::string color = "rgb";
     ProgramOptions program;
-    Preprocessing preprocessing;
+    PictureFlags preprocessing;
 };
 
 void add_options(CLI::App& app, Options& options) {
