@@ -27,12 +27,37 @@ struct Encoding {
     bool operator==(const Encoding&) const = default;
 };
 
-// The encodings of one tensor: one, or one a channel of `axis`.
+// What the codes of a tensor are: integers on a grid, or floating point numbers of `bits` bits.
+enum class CodeType : std::uint8_t { integer, floating };
+
+// Steps of blocks as whole multiples of one float step a channel (LPBQ): block b of channel c has the step
+// channels[c] * multiples[c * blocks a channel + b].
+struct BlockMultiples {
+    int decompressed_bits = 8;   // of the grid of `channels`; the codes themselves have Encoding::bits
+    std::vector<int> multiples;  // 1 to 2^(decompressed_bits - Encoding::bits), channel by channel
+    std::vector<double> channels;
+
+    bool operator==(const BlockMultiples&) const = default;
+};
+
+// The encodings of one tensor: one, or one a channel of `axis`, or one a block (channel by channel). None
+// where only the type and the width of the codes are given and the compiler is to find the range.
 struct TensorEncoding {
     std::string tensor;
     std::vector<Encoding> encodings;
-    std::optional<int> axis;  // set where per channel
-    std::string origin;       // where it came from: "minmax", "override", ...
+    std::optional<int> axis;             // per channel, and per block where known; < 0: from the end
+    std::string origin;                  // where it came from: "minmax", "override", ...
+    CodeType type = CodeType::integer;   // floating: no encodings
+    int bits = 0;                        // of the codes where there are no encodings
+    std::string float_name = {};         // "float8e4m3fn"; "" where the width says it all
+    std::optional<int> block_axis = {};  // blocks lie along it; not set: no blocks
+    std::int64_t block_size = 0;         // elements of `block_axis` a block has
+    std::optional<BlockMultiples> lpbq = {};
+
+    int width() const { return encodings.empty() ? bits : encodings.front().bits; }
+    bool per_block() const { return block_axis.has_value(); }
+    bool per_channel() const { return axis.has_value() && !per_block(); }
+    bool operator==(const TensorEncoding&) const = default;
 };
 
 // What a format writes: everything a compiler is told.

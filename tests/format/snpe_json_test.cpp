@@ -20,9 +20,16 @@ TensorEncoding per_tensor(std::string name, double min, double max, int bits = 8
     return {std::move(name), {encode_asymmetric({min, max}, bits, 0.01)}, {}, "minmax"};
 }
 
+std::string emit_snpe(const EncodingSet& set) {
+    Remarks remarks;
+    std::string text = find_format("snpe").emit(set, remarks);
+    CHECK(remarks.empty());
+    return text;
+}
+
 std::string message_of(const EncodingSet& set) {
     try {
-        find_format("snpe").emit(set);
+        emit_snpe(set);
     } catch (const Error& error) {
         return error.what();
     }
@@ -38,7 +45,7 @@ TEST_CASE("the SNPE file has both sections, indented by four, in the order given
                        {Encoding{8, -128, 127, 1, -128, true}, Encoding{8, -64, 63.5, 0.5, -128, true}},
                        0,
                        "weights"}};
-    CHECK(find_format("snpe").emit(set) == R"({
+    CHECK(emit_snpe(set) == R"({
     "activation_encodings": {
         "b": [
             {
@@ -79,14 +86,13 @@ TEST_CASE("the SNPE file has both sections, indented by four, in the order given
 }
 
 TEST_CASE("both sections are there when they are empty") {
-    CHECK(find_format("snpe").emit({}) ==
-          "{\n    \"activation_encodings\": {},\n    \"param_encodings\": {}\n}\n");
+    CHECK(emit_snpe({}) == "{\n    \"activation_encodings\": {},\n    \"param_encodings\": {}\n}\n");
 }
 
 TEST_CASE("the SNPE file keeps the order of the graph, not of the alphabet") {
     EncodingSet set;
     for (const char* name : {"z", "a", "m", "10", "9"}) set.activations.push_back(per_tensor(name, -1, 1));
-    const Json file = Json::parse(find_format("snpe").emit(set));
+    const Json file = Json::parse(emit_snpe(set));
     std::vector<std::string> names;
     for (const auto& item : file["activation_encodings"].items()) names.push_back(item.key());
     CHECK(names == std::vector<std::string>{"z", "a", "m", "10", "9"});
@@ -101,7 +107,7 @@ TEST_CASE("numbers in the SNPE file read back as the very same doubles") {
         set.activations.push_back(
             per_tensor(fmt::format("t{}", i), -random.unit() * scale, random.unit() * scale, bits));
     }
-    const Json file = Json::parse(find_format("snpe").emit(set));
+    const Json file = Json::parse(emit_snpe(set));
     for (const TensorEncoding& entry : set.activations) {
         const Json& json = file["activation_encodings"][entry.tensor].at(0);
         const Encoding& encoding = entry.encodings[0];
@@ -118,7 +124,7 @@ TEST_CASE("numbers in the SNPE file read back as the very same doubles") {
 TEST_CASE("ranges are written after nudging") {
     EncodingSet set;
     set.activations = {per_tensor("conv", -1.282158, 1.206396)};
-    const Json json = Json::parse(find_format("snpe").emit(set))["activation_encodings"]["conv"].at(0);
+    const Json json = Json::parse(emit_snpe(set))["activation_encodings"]["conv"].at(0);
     CHECK(std::abs(json["min"].get<double>() - -1.278434) < 1e-6);
     CHECK(std::abs(json["max"].get<double>() - 1.210121) < 1.5e-6);
     CHECK(json["offset"].get<int>() == -131);
@@ -137,7 +143,7 @@ TEST_CASE("names with quotes, control bytes and any Unicode stay what they are")
         set.activations.push_back(per_tensor(name, -1, 1));
         set.parameters.push_back(per_tensor(fmt::format("w {}", name), -1, 1));
     }
-    const Json file = Json::parse(find_format("snpe").emit(set));
+    const Json file = Json::parse(emit_snpe(set));
     for (const std::string& name : names) {
         CHECK(file["activation_encodings"].contains(name));
         CHECK(file["param_encodings"].contains(fmt::format("w {}", name)));
