@@ -173,6 +173,14 @@ std::string YamlMap::text(const std::string& key) const {
     return node == nullptr ? "" : text_of(key, *node);
 }
 
+std::string YamlMap::name(const std::string& key) const {
+    const YAML::Node* node = require(key);
+    if (node == nullptr) return "";
+    if (node->IsScalar() && !node->Scalar().empty()) return node->Scalar();
+    wrong_value(key, *node, "a name");
+    return "";
+}
+
 bool YamlMap::boolean(const std::string& key) const {
     const YAML::Node* node = require(key);
     if (node == nullptr) return false;
@@ -238,6 +246,19 @@ std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::int64_t
     return values;
 }
 
+std::vector<double> YamlMap::reals(const std::string& key) const {
+    std::vector<double> values;
+    for (const YAML::Node& item : list(key, "numbers")) {
+        const auto value = parsed(item, parse_real);
+        if (value && std::isfinite(*value)) {
+            values.push_back(*value);
+        } else {
+            wrong_value(key, item, "a finite number");
+        }
+    }
+    return values;
+}
+
 YamlMap YamlMap::unreadable(const std::string& section) const {
     YamlMap map = *this;
     map.section_ = &section_of(schema_, section);
@@ -257,6 +278,29 @@ YamlMap YamlMap::map(const std::string& key, const std::string& section) const {
 std::vector<YamlMap> YamlMap::maps(const std::string& key, const std::string& section) const {
     std::vector<YamlMap> values;
     for (const YAML::Node& item : list(key, "maps")) values.emplace_back(item, section, schema_, *faults_);
+    return values;
+}
+
+std::vector<std::pair<std::string, YamlMap>> YamlMap::named_maps(const std::string& key,
+                                                                 const std::string& section) const {
+    const YAML::Node* node = require(key);
+    if (node == nullptr) return {};
+    if (!node->IsMap() || node->size() == 0) {
+        wrong_value(key, *node, "a map of maps");
+        return {};
+    }
+    std::vector<std::pair<std::string, YamlMap>> values;
+    for (const auto& entry : *node) {
+        const bool repeated = std::any_of(values.begin(), values.end(), [&](const auto& value) {
+            return entry.first.IsScalar() && value.first == entry.first.Scalar();
+        });
+        if (!entry.first.IsScalar() || repeated) {
+            faults_->add(entry.first.Mark(), fmt::format("{}: expected each name once, found {}{}", key,
+                                                         shown(entry.first), repeated ? " again" : ""));
+            continue;
+        }
+        values.emplace_back(entry.first.Scalar(), YamlMap(entry.second, section, schema_, *faults_));
+    }
     return values;
 }
 

@@ -16,17 +16,20 @@ namespace qcalib {
 // The faults found in one YAML file, reported together.
 class YamlFaults {
   public:
+    struct Fault {
+        int line;  // 1-based, as the column
+        int column;
+        std::string text;
+    };
+
     explicit YamlFaults(std::string file) : file_(std::move(file)) {}
     void add(const YAML::Mark& mark, std::string text);
     // Throws one Error with all faults in the order of the file, a line "file:line:column: text" each.
     void throw_if_any() const;
 
+    const std::vector<Fault>& all() const { return faults_; }
+
   private:
-    struct Fault {
-        int line;
-        int column;
-        std::string text;
-    };
     std::string file_;
     std::vector<Fault> faults_;
 };
@@ -54,11 +57,15 @@ class YamlMap {
     void fault(const std::string& key, std::string text) const { faults_->add(mark(key), std::move(text)); }
 
     std::string text(const std::string& key) const;
+    // As text, but what reads as a number or a bool is text too.
+    std::string name(const std::string& key) const;
     bool boolean(const std::string& key) const;
     // Nothing where it is no such number.
     std::optional<std::int64_t> integer(const std::string& key, std::int64_t least,
                                         std::int64_t greatest) const;
     double positive_real(const std::string& key) const;
+    // Finite ones.
+    std::vector<double> reals(const std::string& key) const;
     // Index of the value among `choices`.
     std::size_t choice(const std::string& key, std::initializer_list<const char*> choices) const;
     std::vector<std::string> texts(const std::string& key) const;
@@ -66,6 +73,9 @@ class YamlMap {
                                        std::int64_t greatest) const;
     YamlMap map(const std::string& key, const std::string& section) const;
     std::vector<YamlMap> maps(const std::string& key, const std::string& section) const;
+    // A map from any names to maps, in its order.
+    std::vector<std::pair<std::string, YamlMap>> named_maps(const std::string& key,
+                                                            const std::string& section) const;
 
   private:
     void check_keys() const;

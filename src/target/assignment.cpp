@@ -1,13 +1,17 @@
 #include "target/assignment.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <functional>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "target/float_values.h"
+#include "target/counted_values.h"
+#include "target/emission_remarks.h"
+#include "target/fusions.h"
 #include "target/needed_tensors.h"
 #include "target/parameters.h"
+#include "target/resolver.h"
 
 namespace qcalib {
 
@@ -21,14 +25,35 @@ int resolve_bits(std::optional<int> chosen, int default_bits, const std::vector<
          target.name, bits);
 }
 
+double resolve_least_range(const AssignmentOptions& options, const Target& target) {
+    if (options.least_range_name.empty()) return options.least_range.value_or(target.least_range);
+    std::vector<std::string> names;
+    for (const NamedLeastRange& one : target.least_ranges) {
+        if (one.name == options.least_range_name) return one.value;
+        names.push_back(one.name);
+    }
+    fail("--least-range: expected a number above 0{}, found '{}'{}",
+         names.empty()
+             ? ""
+             : fmt::format(" or one of {}, which target '{}' names", join(names, ", "), target.name),
+         printable(options.least_range_name), did_you_mean(options.least_range_name, names));
+}
+
+std::optional<int> resolve_bias_bits(const AssignmentOptions& options, const Target& target) {
+    if (!options.bias_bits) return std::nullopt;
+    if (!target.biases) fail("--bias-bits: target '{}' takes no encodings for biases", target.name);
+    return resolve_bits(options.bias_bits, 0, target.biases->widths, "--bias-bits", target);
+}
+
 ResolvedOptions resolve(const AssignmentOptions& options, const Target& target, Remarks& remarks) {
     GridRules grid;
-    grid.least_range = options.least_range.value_or(target.least_range);
+    grid.least_range = resolve_least_range(options, target);
     grid.power_of_two = options.power_of_two.value_or(target.power_of_two);
     grid.include_zero = options.include_zero.value_or(target.include_zero);
     grid.rounding = target.rounding;
-    ResolvedOptions resolved{activation_methods(options, target), weight_methods(options, target), grid,
-                             grid};
+    ResolvedOptions resolved{
+        nullptr, nullptr, activation_methods(options, target), weight_methods(options, target), grid, grid};
+    resolved.bias_bits = resolve_bias_bits(options, target);
     resolved.activations.bits = resolve_bits(options.activation_bits, target.activations.bits,
                                              target.activations.widths, "--act-bits", target);
     resolved.weights.bits = resolve_bits(options.weight_bits, target.weights.bits, target.weights.widths,
@@ -61,51 +86,16 @@ void check_counted(const StatisticsFile& statistics, const MethodTable& methods)
         statistics.path().string(), choice->method->name());
 }
 
-// The values of the graph in the order in which they come to be: its inputs, then what each node makes.
-std::vector<ValueId> values_in_order(const Graph& graph) {
-    std::vector<ValueId> values = graph.inputs;
-    for (const Node& node : graph.nodes) {
-        std::copy_if(node.outputs.begin(), node.outputs.end(), std::back_inserter(values),
-                     [](ValueId output) { return output != no_value; });
-    }
-    return values;
-}
+// What check_complete() needs to know of a value.
+using NeedsStatistics = std::function<bool(ValueId)>;
 
-// What the statistics hold of the values of a graph.
-class CountedValues {
-  public:
-    CountedValues(const Graph& graph, const StatisticsFile& statistics) : activations_(graph.values.size()) {
-        for (ValueId value = 0; value < graph.values.size(); ++value) {
-            const auto found = statistics.find(graph.values[value].name);
-            if (!found) continue;
-            places_.emplace(value, *found);
-            activations_[value] = !statistics.header().tensors[*found].constant;
-        }
-    }
-
-    bool counted(ValueId value) const { return places_.find(value) != places_.end(); }
-    std::size_t place(ValueId value) const { return places_.at(value); }
-    const std::vector<bool>& activations() const { return activations_; }
-
-  private:
-    std::unordered_map<ValueId, std::size_t> places_;
-    std::vector<bool> activations_;
-};
-
-void check_complete(const Graph& graph, const ConstantLookup& constant, const StatisticsFile& statistics,
-                    const CountedValues& values, const Target& target) {
-    const auto known_float = [&](ValueId value) {
-        if (values.counted(value)) return true;
-        const Tensor* tensor = constant(value);
-        return tensor != nullptr && is_floating(tensor->type());
-    };
-    const std::vector<bool> floats = float_values(graph, known_float);
-    const std::vector<bool> fused = fused_values(graph, target);
+void check_complete(const Graph& graph, const StatisticsFile& statistics, const Target& target,
+                    const NeedsStatistics& needs_statistics) {
     constexpr std::size_t most = 10;
     std::vector<std::string> shown;
     std::size_t missing = 0;
     for (const ValueId value : values_in_order(graph)) {
-        if (!floats[value] || fused[value] || values.counted(value) || constant(value) != nullptr) continue;
+        if (!needs_statistics(value)) continue;
         if (++missing <= most) shown.push_back(fmt::format("'{}'", printable(graph.values[value].name)));
     }
     if (missing == 0) return;
@@ -127,8 +117,6 @@ void check_constants(const Graph& graph, const ConstantLookup& constant, const S
     }
 }
 
-constexpr const char* without_value = "no sample gave it a finite value that is no mask";
-
 // One remark for all of them: a branch that is never taken may have hundreds.
 void add_without_encoding(std::span<const std::string> names, Remarks& remarks) {
     constexpr std::size_t most = 5;
@@ -140,25 +128,6 @@ void add_without_encoding(std::span<const std::string> names, Remarks& remarks) 
     const std::size_t more = names.size() - shown.size();
     const std::string all = join(shown, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
     remarks.add(fmt::format("{}: no encoding: {}", all, without_value));
-}
-
-std::optional<TensorEncoding> encode_activation(const TensorSamples& samples, const ResolvedOptions& options,
-                                                Remarks& remarks) {
-    check_values(samples.name(), samples.statistics(), options, remarks);
-    const MethodChoice& choice = options.methods.of(samples.name());
-    const auto range = choice.choose(samples, options.activations);
-    if (!range) {
-        options.note({samples.name(),
-                      Decision::Kind::activation,
-                      to_string(choice),
-                      {},
-                      options.activations,
-                      without_value});
-        return std::nullopt;
-    }
-    options.note(
-        {samples.name(), Decision::Kind::activation, to_string(choice), {*range}, options.activations, {}});
-    return TensorEncoding{samples.name(), {encode(*range, options.activations)}, {}, choice.method->name()};
 }
 
 // Patterns of methods have to match something that gets an encoding.
@@ -191,35 +160,45 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
                              const AssignmentOptions& options, Remarks& remarks,
                              std::vector<Decision>* decisions) {
     ResolvedOptions resolved = resolve(options, target, remarks);
-    resolved.decisions = decisions;
+    const OverrideTable overrides(options.overrides, target.name, target.scale_is_multiplier);
+    const BaseEncodings no_base;
+    const BaseTable base(options.base ? *options.base : no_base);
+    resolved.overrides = &overrides;
+    resolved.base = &base;
     check_counted(statistics, resolved.methods);
-    const CountedValues values(graph, statistics);
-    check_complete(graph, constant, statistics, values, target);
-    check_constants(graph, constant, statistics, values);
+    std::vector<std::string> names;
+    for (const Value& value : graph.values) names.push_back(value.name);
+    overrides.check_names(names);
 
-    const std::vector<Parameter> parameters = find_parameters(graph, constant, values.activations(), target);
+    const CountedValues values(graph, constant, statistics);
+    const Fusions fusions(graph, constant, target);
+    const std::vector<bool> fused = fused_values(graph, target);
+    check_complete(graph, statistics, target, [&](ValueId value) {
+        if (!values.floats()[value] || values.counted(value) || constant(value) != nullptr) return false;
+        if (fused[value] || fusions.vanishes(value)) return false;
+        const std::string& name = graph.values[value].name;
+        const TensorOverride given = overrides.of(name);
+        const TensorEncoding* entry = base.find(name);
+        const bool explained = given.range || given.skip || given.copy ||
+                               (entry != nullptr && !entry->encodings.empty() && !given.step);
+        return !explained;
+    });
+    check_constants(graph, constant, statistics, values);
+    const std::vector<Parameter> parameters =
+        find_parameters(graph, constant, values.computed(), target, fusions);
     check_patterns(graph, values, parameters, resolved);
 
-    EncodingSet set;
-    std::vector<std::string> without;
-    for (const ValueId value : values_in_order(graph)) {
-        if (!values.activations()[value]) continue;
-        const TensorSamples samples(statistics, values.place(value));
-        if (auto entry = encode_activation(samples, resolved, remarks)) {
-            set.activations.push_back(std::move(*entry));
-        } else {
-            without.push_back(samples.name());
-        }
+    Resolver resolver({graph, constant, statistics, target, resolved, values, fusions, parameters}, remarks);
+    Resolution resolution = resolver.resolve();
+    add_without_encoding(resolution.without_data, remarks);
+    for (std::string& remark : resolver.unheeded_overrides()) remarks.add(std::move(remark));
+    base.remark_dropped(names, resolution.set, resolution.reasons, remarks);
+    for (std::string& remark : emission_remarks(graph, fusions, resolution.set))
+        remarks.add(std::move(remark));
+    if (decisions != nullptr) {
+        std::move(resolution.decisions.begin(), resolution.decisions.end(), std::back_inserter(*decisions));
     }
-    add_without_encoding(without, remarks);
-    ParameterEncoder encoder(graph, target, resolved, statistics.header().counter, remarks);
-    for (const Parameter& parameter : parameters) {
-        const Tensor& value = *constant(parameter.value);
-        if (auto entry = encoder.encode(parameter, value)) set.parameters.push_back(std::move(*entry));
-        value.release_pages();
-    }
-    encoder.finish();
-    return set;
+    return std::move(resolution.set);
 }
 
 }  // namespace qcalib

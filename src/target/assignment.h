@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +9,11 @@
 #include "graph/graph.h"
 #include "ranges/range_method.h"
 #include "statistics/statistics_file.h"
+#include "target/base_encodings.h"
+#include "target/constant_lookup.h"
 #include "target/decision.h"
 #include "target/method_table.h"
+#include "target/overrides.h"
 #include "target/target.h"
 
 namespace qcalib {
@@ -29,21 +31,29 @@ struct AssignmentOptions {
     std::optional<bool> power_of_two;
     std::optional<bool> include_zero;
     std::optional<double> least_range;  // > 0
+    std::string least_range_name;       // one of the target's; where set, instead of least_range
+    std::optional<int> bias_bits;       // nothing: biases get no encoding
     std::optional<ValuePolicy> nonfinite;
     std::optional<ValuePolicy> masks;
+    std::vector<Override> overrides;    // for some tensors
+    std::optional<BaseEncodings> base;  // encodings that are kept and completed
 };
 
 // Which activation (weight) gets which method in a run for a target.
 MethodTable activation_methods(const AssignmentOptions& options, const Target& target);
 MethodTable weight_methods(const AssignmentOptions& options, const Target& target);
 
-// The float32 value of a constant (initializer, or folded from initializers), or nullptr.
-using ConstantLookup = std::function<const Tensor*(ValueId)>;
-
-// Decides which tensor of the graph gets which encoding: every float activation with data, and the constants
-// that meet an activation, by the target's rules. Remarks name each tensor that gets none though the rules
-// want one (no data). A tensor the statistics lack is an Error that names it and the flag to count it. Where
-// `decisions` is given, what led to each encoding is added to it.
+// Decides which tensor of the graph gets which encoding: every float activation with data that the target has
+// a tensor for, and the constants that meet an activation. What holds for a tensor is decided in this order:
+//   1. overrides (see OverrideTable for their own order);
+//   2. what the target fixes;
+//   3. the base;
+//   4. what the target shares: the encoding of another tensor;
+//   5. the method.
+// Remarks name each tensor that gets none though the rules want one (no data), each override that changed
+// nothing and each entry of the base that is not kept. A tensor the statistics lack is an Error that names it
+// and the flag to count it, as is an override that fits no tensor. Where `decisions` is given, what led to
+// each encoding is added to it.
 EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
                              const StatisticsFile& statistics, const Target& target,
                              const AssignmentOptions& options, Remarks& remarks,

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "target/constant_lookup.h"
+#include "target/fusions.h"
+
 namespace qcalib {
 
 namespace {
@@ -77,10 +80,11 @@ std::vector<bool> fused_values(const Graph& graph, const Target& target) {
 
 std::vector<std::string> needed_tensors(const Graph& graph, const Target& target) {
     const std::vector<bool> fused = fused_values(graph, target);
+    const Fusions fusions(graph, constants_of(graph), target);
     const std::vector<bool> constant = constant_values(graph);
     std::vector<std::string> names;
     const auto add = [&](ValueId value) {
-        if (value == no_value || fused[value] || constant[value]) return;
+        if (value == no_value || fused[value] || fusions.vanishes(value) || constant[value]) return;
         const DataType type = graph.values[value].declared_type;
         if (type == DataType::undefined || is_floating(type)) names.push_back(graph.values[value].name);
     };

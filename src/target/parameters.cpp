@@ -15,9 +15,11 @@ bool meets_activation(const Node& node, const std::vector<bool>& activations) {
                        [&](ValueId input) { return input != no_value && activations[input]; });
 }
 
-ParameterUse use_of(const Node& node, std::size_t input, const Target& target) {
-    ParameterUse use{&node, input, nullptr, nullptr};
+ParameterUse use_of(const Node& node, std::size_t input, const Target& target, const Fusions& fusions) {
+    ParameterUse use{&node, input, nullptr, nullptr, nullptr};
     if (!node.domain.empty()) return use;  // rules speak of ONNX's own operators
+    use.lost = fusions.losing(node, input);
+    if (use.lost != nullptr) return use;
     use.weight = target.weight_rule(node.op_type, input);
     use.skip = target.skip_rule(node.op_type, input);
     return use;
@@ -25,7 +27,7 @@ ParameterUse use_of(const Node& node, std::size_t input, const Target& target) {
 
 // How a use takes part in a remark on shared constants.
 std::string_view role_of(const ParameterUse& use) {
-    return use.weight != nullptr ? "weight" : use.skip != nullptr ? "unencoded input" : "operand";
+    return use.weight != nullptr ? "weight" : use.skipped() ? "unencoded input" : "operand";
 }
 
 bool is_use_as_weight(const ParameterUse& use) {
@@ -37,7 +39,7 @@ bool in_groups(const ParameterUse& use) {
            use.node->attribute<std::int64_t>("group", 1) != 1;
 }
 bool is_skipped(const ParameterUse& use) {
-    return use.skip != nullptr;
+    return use.skipped();
 }
 
 // "'a', 'b', 'c' and 9 more".
@@ -59,7 +61,8 @@ bool is_weight(const Parameter& parameter) {
 }
 
 std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup& constant,
-                                       const std::vector<bool>& activations, const Target& target) {
+                                       const std::vector<bool>& activations, const Target& target,
+                                       const Fusions& fusions) {
     std::vector<Parameter> parameters;
     std::unordered_map<ValueId, std::size_t> place;
     for (const Node& node : graph.nodes) {
@@ -71,66 +74,169 @@ std::vector<Parameter> find_parameters(const Graph& graph, const ConstantLookup&
             if (tensor == nullptr || !is_floating(tensor->type())) continue;
             const auto [found, added] = place.emplace(value, parameters.size());
             if (added) parameters.push_back({value, {}});
-            parameters[found->second].uses.push_back(use_of(node, input, target));
+            parameters[found->second].uses.push_back(use_of(node, input, target, fusions));
         }
     }
     return parameters;
 }
 
-std::optional<TensorEncoding> ParameterEncoder::encode(const Parameter& parameter, const Tensor& value) {
+std::string ParameterEncoder::reason_of(const Parameter& parameter) const {
+    const ParameterUse& use = parameter.uses.front();
+    if (use.lost != nullptr) {
+        return fmt::format("target '{}' makes it a part of {} '{}'", target_.name, use.lost->pattern->name,
+                           printable(graph_.values[use.lost->output].name));
+    }
+    return fmt::format("target '{}' encodes no input {} of {}: {}", target_.name, use.input,
+                       use.skip->op_type, use.skip->evidence.source);
+}
+
+Encoded ParameterEncoder::encode(const Parameter& parameter, const Tensor& value,
+                                 const TensorOverride& given) {
     const std::string& name = graph_.values[parameter.value].name;
+    Encoded result;
+    result.decision.tensor = name;
+    result.decision.kind = Decision::Kind::constant;
     if (std::all_of(parameter.uses.begin(), parameter.uses.end(), is_skipped)) {
-        const ParameterUse& use = parameter.uses.front();
-        note_none(name, fmt::format("target '{}' encodes no input {} of {}: {}", target_.name, use.input,
-                                    use.skip->op_type, use.skip->evidence.source));
-        return std::nullopt;
+        const TensorEncoding* base = options_.base == nullptr ? nullptr : options_.base->find(name);
+        if (base == nullptr || given.skip) {
+            result.decision.no_encoding = reason_of(parameter);
+            return result;
+        }
+        result.decision.rules = options_.weights;
+        const std::vector<int> any_width{base->width()};
+        GridRules any_grid = options_.weights;
+        any_grid.power_of_two = false;
+        result.entry = encoder_.kept(*base, any_grid, any_width, result.decision, remarks_);
+        result.decision.notes.push_back("kept though " + reason_of(parameter));
+        return result;
     }
     if (value.view().elements() == 0) {
         remarks_.add(fmt::format("'{}': no encoding: the constant has no elements", printable(name)));
-        note_none(name, "the constant has no elements");
-        return std::nullopt;
+        result.decision.no_encoding = "the constant has no elements";
+        return result;
     }
     const Tensor floats = to_float32(value, fmt::format("'{}'", printable(name)));
     const bool weight = is_weight(parameter);
     remark_shared(parameter, weight ? "a weight" : "an operand");
-    if (weight) return encode_weight(parameter, floats);
-    return encode_constant(name, floats);
+    if (weight) return encode_weight(parameter, floats, given);
+    return encode_constant(name, floats, given);
 }
 
-TensorEncoding ParameterEncoder::encode_weight(const Parameter& parameter, const Tensor& value) {
-    const std::string& name = graph_.values[parameter.value].name;
-    const std::optional<int> axis = weight_axis(parameter, value);
-    const MethodChoice& choice = options_.weight_methods.of(name);
-    GridRules grid = options_.weights;
-    if (axis && target_.weights.per_channel_symmetric) grid.scheme = Scheme::symmetric;
-    look_at_channels(parameter, value, axis.has_value());
-    TensorEncoding entry{name, {}, axis, "weights"};
-    std::vector<Range> ranges = chosen_weight_ranges(value, axis, name, choice, grid);
-    for (const Range& range : ranges) entry.encodings.push_back(qcalib::encode(range, grid));
-    options_.note({name, Decision::Kind::weight, to_string(choice), std::move(ranges), grid, {}});
-    return entry;
-}
-
-std::optional<TensorEncoding> ParameterEncoder::encode_constant(const std::string& name,
-                                                                const Tensor& value) {
-    Counter counter(CounterSettings{counter_.mask_below, true});
-    const TensorStatistics& statistics = counter.count(value.view().as<float>());
-    check_values(name, statistics, options_, remarks_);
-    if (!statistics.extremes) {
-        remarks_.add(fmt::format("'{}': no encoding: the constant has no finite value that is no mask",
-                                 printable(name)));
-        note_none(name, "the constant has no finite value that is no mask");
-        return std::nullopt;
+GridRules ParameterEncoder::weight_grid(const std::string& name, std::optional<int> axis,
+                                        const TensorOverride& given) const {
+    GridRules grid = encoder_.grid(given, options_.weights, target_.weights.widths, name);
+    if (!axis || !target_.weights.per_channel_symmetric) return grid;
+    if (given.symmetric == false) {
+        fail(
+            "{}: symmetric: expected true for '{}', whose channels target '{}' takes only symmetric, found "
+            "false",
+            encoder_.labels(given).front(), printable(name), target_.name);
     }
-    GridRules grid = options_.activations;
-    if (target_.constants.width == ConstantRule::Width::of_weights) grid.bits = options_.weights.bits;
-    grid.scheme = target_.constants.symmetric ? Scheme::symmetric : Scheme::asymmetric;
-    options_.note({name, Decision::Kind::constant, "minmax", {*statistics.extremes}, grid, {}});
-    return TensorEncoding{name, {qcalib::encode(*statistics.extremes, grid)}, {}, "constant"};
+    grid.scheme = Scheme::symmetric;
+    return grid;
 }
 
-void ParameterEncoder::note_none(const std::string& name, std::string reason) const {
-    options_.note({name, Decision::Kind::constant, {}, {}, {}, std::move(reason)});
+// Nothing, with a remark, where the base's channels are none that the tensor can have.
+const TensorEncoding* ParameterEncoder::base_of(const std::string& name, const Tensor& value, bool weight) {
+    const TensorEncoding* base = options_.base == nullptr ? nullptr : options_.base->find(name);
+    if (base == nullptr || base->per_block() || base->encodings.size() <= 1) return base;
+    const Shape& shape = value.shape();
+    const auto fits = [&](std::size_t axis) {
+        return shape[axis] == static_cast<std::int64_t>(base->encodings.size());
+    };
+    bool any = false;
+    for (std::size_t axis = 0; weight && axis < shape.size(); ++axis) {
+        const bool asked = !base->axis || *base->axis == static_cast<int>(axis);
+        any = any || (asked && fits(axis));
+    }
+    if (any) return base;
+    remarks_.add(fmt::format("'{}': the base's {} channels{} do not fit the shape {}: encoded anew",
+                             printable(name), base->encodings.size(),
+                             base->axis ? fmt::format(" along axis {}", *base->axis) : "", to_string(shape)));
+    return nullptr;
+}
+
+Encoded ParameterEncoder::encode_weight(const Parameter& parameter, const Tensor& value,
+                                        const TensorOverride& given) {
+    const std::string& name = graph_.values[parameter.value].name;
+    const MethodChoice& choice = options_.weight_methods.of(name);
+    const TensorEncoding* base = base_of(name, value, true);
+    const bool one = given.skip || given.range || given.step;
+    const std::optional<int> axis = one ? std::nullopt : weight_axis(parameter, value);
+    look_at_channels(parameter, value, axis.has_value() || (base != nullptr && base->encodings.size() > 1));
+    TensorTask task{name,
+                    Decision::Kind::weight,
+                    options_.weights,
+                    target_.weights.widths,
+                    to_string(choice),
+                    "weights",
+                    [&](const GridRules& grid) {
+                        return std::optional(chosen_weight_ranges(value, {}, name, choice, grid).front());
+                    },
+                    {},
+                    nullptr,
+                    nullptr,
+                    base};
+    if (one) {
+        Counter counter(CounterSettings{counter_.mask_below, false});
+        const TensorStatistics statistics = counter.count(value.view().as<float>());
+        task.statistics = &statistics;
+        return encoder_.encode(task, given, remarks_);
+    }
+    const bool ranged = base != nullptr && (!base->encodings.empty() || base->type == CodeType::floating);
+    if (!ranged && !axis) return encoder_.encode(task, given, remarks_);
+
+    Encoded result;
+    Decision& decision = result.decision;
+    decision.tensor = name;
+    decision.kind = Decision::Kind::weight;
+    decision.overrides = encoder_.labels(given);
+    const std::optional<int> final_axis = ranged ? base->axis : axis;
+    GridRules grid = weight_grid(name, final_axis, given);
+    if (!given.bits) grid.bits = base_width(base, target_.weights.widths).value_or(grid.bits);
+    decision.rules = grid;
+    if (ranged && ((!given.bits && !given.symmetric) || base->encodings.empty() || base->per_block())) {
+        result.entry = encoder_.kept(*base, grid, target_.weights.widths, decision, remarks_);
+        return result;
+    }
+    decision.method = ranged ? "base" : task.method;
+    decision.origin = given.empty() ? task.origin : "override";
+    if (ranged) {
+        for (const Encoding& encoding : base->encodings)
+            decision.ranges.push_back({encoding.min, encoding.max});
+    } else {
+        decision.ranges = chosen_weight_ranges(value, axis, name, choice, grid);
+    }
+    result.entry = TensorEncoding{name, {}, final_axis, decision.origin};
+    for (const Range& range : decision.ranges) result.entry->encodings.push_back(qcalib::encode(range, grid));
+    return result;
+}
+
+Encoded ParameterEncoder::encode_constant(const std::string& name, const Tensor& value,
+                                          const TensorOverride& given) {
+    Counter counter(CounterSettings{counter_.mask_below, !(given.range || given.step)});
+    const TensorStatistics statistics = counter.count(value.view().as<float>());
+    if (!given.skip) check_values(name, statistics, options_, remarks_);
+    TensorTask task{name,
+                    Decision::Kind::constant,
+                    options_.activations,
+                    target_.activations.widths,
+                    "minmax",
+                    "constant",
+                    [&](const GridRules&) { return statistics.extremes; },
+                    "the constant has no finite value that is no mask",
+                    &statistics,
+                    nullptr,
+                    base_of(name, value, false)};
+    if (target_.constants.width == ConstantRule::Width::of_weights) {
+        task.grid.bits = options_.weights.bits;
+        task.widths = target_.weights.widths;
+    }
+    task.grid.scheme = target_.constants.symmetric ? Scheme::symmetric : Scheme::asymmetric;
+    Encoded result = encoder_.encode(task, given, remarks_);
+    if (!result.entry && !given.skip)
+        remarks_.add(fmt::format("'{}': no encoding: {}", printable(name), task.without));
+    return result;
 }
 
 std::optional<int> ParameterEncoder::weight_axis(const Parameter& parameter, const Tensor& value) {

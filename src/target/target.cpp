@@ -38,6 +38,25 @@ const SkipRule* Target::skip_rule(const std::string& op_type, std::size_t input)
     return found == skip_rules.end() ? nullptr : &*found;
 }
 
+const SharingRule* Target::sharing_rule(const std::string& op_type) const {
+    const auto found = std::find_if(sharing_rules.begin(), sharing_rules.end(),
+                                    [&](const SharingRule& rule) { return rule.op_type == op_type; });
+    return found == sharing_rules.end() ? nullptr : &*found;
+}
+
+const FixedRule* Target::fixed_rule(const std::string& op_type) const {
+    const auto found = std::find_if(fixed_rules.begin(), fixed_rules.end(),
+                                    [&](const FixedRule& rule) { return rule.op_type == op_type; });
+    return found == fixed_rules.end() ? nullptr : &*found;
+}
+
+const FixedRule::Grid* FixedRule::grid(int bits, bool symmetric) const {
+    const auto found = std::find_if(grids.begin(), grids.end(), [&](const Grid& grid) {
+        return grid.bits == bits && grid.symmetric == symmetric;
+    });
+    return found == grids.end() ? nullptr : &*found;
+}
+
 const FusionRule* Target::fusion_rule(const std::string& op_type, const std::string& into) const {
     const auto found = std::find_if(fusion_rules.begin(), fusion_rules.end(), [&](const FusionRule& rule) {
         return rule.op_type == op_type && rule.into == into;

@@ -8,6 +8,8 @@
 
 #include "encoding/encoding.h"
 #include "ranges/range_method.h"
+#include "target/pattern_form.h"
+#include "target/simulation_rule.h"
 
 namespace qcalib {
 
@@ -88,6 +90,60 @@ struct FusionRule {
     Evidence evidence;
 };
 
+// An operator whose output is encoded as its inputs are.
+struct SharingRule {
+    enum class With : std::uint8_t {
+        first_input,  // the output takes the encoding of the first input
+        all_inputs,   // one encoding that holds all of them is that of the output and of every input
+    };
+    std::string op_type;  // of ONNX's own domain
+    With with = With::first_input;
+    Evidence evidence;
+};
+
+// An operator whose output has the same encoding whatever the data.
+struct FixedRule {
+    struct Grid {
+        int bits = 8;
+        bool symmetric = false;  // whether it is for symmetric activations
+        double step = 1;
+        std::int64_t offset = 0;  // Qualcomm's: the negative zero point
+    };
+    std::string op_type;  // of ONNX's own domain
+    std::vector<Grid> grids;
+    Evidence evidence;
+
+    // The grid for such activations, or nullptr: then there is none fixed.
+    const Grid* grid(int bits, bool symmetric) const;
+};
+
+// Several operators that the compiler makes one of: what lies between them has no tensor there.
+struct FusionPattern {
+    std::string name;
+    std::vector<PatternForm> forms;  // any of them; the longer ones first
+    bool keeps_entries = false;  // where the fusion is not sure: what lies between is encoded all the same
+    Evidence evidence;
+};
+
+// How biases are encoded where a run asks for it; else they get no encoding.
+struct BiasRule {
+    std::vector<std::string> op_types;  // of ONNX's own domain: inputs are data, weight, bias
+    std::vector<int> widths;            // 32: the scale is that of the data times that of the weight
+    Evidence evidence;
+};
+
+// How a simulation computes unless a run says otherwise.
+struct SimulationRule {
+    SimulationSwitches switches;
+    Evidence evidence;
+};
+
+// A least range with a name of its own, e.g. of a version of the compiler.
+struct NamedLeastRange {
+    std::string name;
+    double value = 0;
+};
+
 // A compiler or device: the rules of configs/targets/<name>.yaml.
 struct Target {
     std::string name;
@@ -108,10 +164,19 @@ struct Target {
     std::vector<WeightRule> weight_rules;
     std::vector<SkipRule> skip_rules;
     std::vector<FusionRule> fusion_rules;
+    std::vector<FusionPattern> fusion_patterns;  // in the order in which they are looked for
+    std::vector<SharingRule> sharing_rules;
+    std::vector<FixedRule> fixed_rules;
+    std::optional<BiasRule> biases;
+    SimulationRule simulation;
+    std::vector<NamedLeastRange> least_ranges;
+    bool scale_is_multiplier = false;  // what `scale` means in an override for this target: 1 / step
 
     // The rule for an input of an operator, or nullptr.
     const WeightRule* weight_rule(const std::string& op_type, std::size_t input) const;
     const SkipRule* skip_rule(const std::string& op_type, std::size_t input) const;
+    const SharingRule* sharing_rule(const std::string& op_type) const;
+    const FixedRule* fixed_rule(const std::string& op_type) const;
     // The rule by which the output of `op_type` goes into `into`, or nullptr.
     const FusionRule* fusion_rule(const std::string& op_type, const std::string& into) const;
 };

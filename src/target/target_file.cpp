@@ -15,15 +15,16 @@ constexpr int most_bits = 32;
 constexpr int most_inputs = 1000;
 constexpr int most_rank = 16;
 
-const std::array<YamlSection, 9>& schema() {
-    static const std::array<YamlSection, 9> sections{{
+const std::vector<YamlSection>& schema() {
+    static const std::vector<YamlSection> sections{
         {"target",
          {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
-          "weight_operands", "no_encoding", "fused_outputs"}},
+          "weight_operands", "no_encoding", "fused_outputs", "fusions", "shared_outputs", "fixed_outputs",
+          "biases", "simulation"}},
         {"defaults", {"method", "format", "source", "confidence"}},
         {"arithmetic",
-         {"least_range", "rounding", "power_of_two", "include_zero", "nonfinite", "masks", "source",
-          "confidence"}},
+         {"least_range", "least_ranges", "scale_is", "rounding", "power_of_two", "include_zero", "nonfinite",
+          "masks", "source", "confidence"}},
         {"activations", {"bits", "widths", "symmetric", "unsigned_symmetric", "source", "confidence"}},
         {"weights",
          {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "method", "source",
@@ -33,7 +34,15 @@ const std::array<YamlSection, 9>& schema() {
          {"operators", "input", "per_channel", "channel_axis", "transposed_by", "source", "confidence"}},
         {"no_encoding", {"operators", "inputs", "source", "confidence"}},
         {"fused_outputs", {"operators", "into", "after", "source", "confidence"}},
-    }};
+        {"fusions", {"name", "forms", "keeps_entries", "source", "confidence"}},
+        {"shared_outputs", {"operators", "with", "source", "confidence"}},
+        {"fixed_outputs", {"operators", "grids", "source", "confidence"}},
+        {"grids", {"bits", "symmetric", "step", "offset"}},
+        {"biases", {"operators", "widths", "source", "confidence"}},
+        {"simulation",
+         {"rounding", "weights", "bias", "input_ranges", "pre_activations", "source", "confidence"}},
+        {"least_ranges", {"name", "value"}},
+    };
     return sections;
 }
 
@@ -98,8 +107,20 @@ ValuePolicy read_policy(const YamlMap& map, const std::string& key) {
     return map.has(key) ? static_cast<ValuePolicy>(map.choice(key, {"skip", "fail"})) : ValuePolicy::skip;
 }
 
+void read_least_ranges(const YamlMap& map, Target& target) {
+    for (const YamlMap& one : map.maps("least_ranges", "least_ranges")) {
+        const std::string name = read_name(one);
+        const bool known = std::any_of(target.least_ranges.begin(), target.least_ranges.end(),
+                                       [&](const NamedLeastRange& other) { return other.name == name; });
+        if (known) one.fault("name", fmt::format("name: '{}' is given twice", name));
+        target.least_ranges.push_back({name, one.positive_real("value")});
+    }
+}
+
 void read_arithmetic(const YamlMap& map, Target& target) {
     target.least_range = map.positive_real("least_range");
+    if (map.has("least_ranges")) read_least_ranges(map, target);
+    if (map.has("scale_is")) target.scale_is_multiplier = map.choice("scale_is", {"step", "multiplier"}) == 1;
     target.rounding = static_cast<Rounding>(map.choice("rounding", {"half-away", "half-even"}));
     if (map.has("power_of_two")) target.power_of_two = map.boolean("power_of_two");
     if (map.has("include_zero")) target.include_zero = map.boolean("include_zero");
@@ -197,6 +218,90 @@ void read_fused_output(const YamlMap& map, Target& target) {
     }
 }
 
+void read_fusion(const YamlMap& map, Target& target) {
+    FusionPattern pattern;
+    pattern.name = map.text("name");
+    if (map.has("keeps_entries")) pattern.keeps_entries = map.boolean("keeps_entries");
+    pattern.evidence = read_evidence(map);
+    for (const std::string& form : map.texts("forms")) {
+        try {
+            pattern.forms.push_back(parse_pattern_form(form));
+        } catch (const Error& error) {
+            map.fault("forms", fmt::format("forms: '{}': {}", printable(form), error.what()));
+        }
+    }
+    target.fusion_patterns.push_back(std::move(pattern));
+}
+
+void read_shared_output(const YamlMap& map, Target& target) {
+    SharingRule rule;
+    rule.with = static_cast<SharingRule::With>(map.choice("with", {"first-input", "all-inputs"}));
+    rule.evidence = read_evidence(map);
+    for (const std::string& op_type : read_operators(map)) {
+        if (target.sharing_rule(op_type) != nullptr)
+            map.fault("operators", fmt::format("operators: {} has a rule already", op_type));
+        rule.op_type = op_type;
+        target.sharing_rules.push_back(rule);
+    }
+}
+
+FixedRule::Grid read_grid(const YamlMap& map) {
+    FixedRule::Grid grid;
+    if (const auto bits = map.integer("bits", 2, most_bits)) grid.bits = static_cast<int>(*bits);
+    if (map.has("symmetric")) grid.symmetric = map.boolean("symmetric");
+    grid.step = map.positive_real("step");
+    const std::int64_t codes = (std::int64_t{1} << grid.bits) - 1;
+    if (const auto offset = map.integer("offset", -codes, 0)) grid.offset = *offset;
+    return grid;
+}
+
+void read_fixed_output(const YamlMap& map, Target& target) {
+    FixedRule rule;
+    rule.evidence = read_evidence(map);
+    for (const YamlMap& grid : map.maps("grids", "grids")) {
+        rule.grids.push_back(read_grid(grid));
+        const FixedRule::Grid& last = rule.grids.back();
+        if (rule.grid(last.bits, last.symmetric) != &last)
+            grid.fault("bits", fmt::format("bits: {} has a grid already", last.bits));
+    }
+    for (const std::string& op_type : read_operators(map)) {
+        if (target.fixed_rule(op_type) != nullptr)
+            map.fault("operators", fmt::format("operators: {} has a rule already", op_type));
+        rule.op_type = op_type;
+        target.fixed_rules.push_back(rule);
+    }
+}
+
+BiasRule read_biases(const YamlMap& map) {
+    BiasRule rule;
+    rule.op_types = read_operators(map);
+    for (const std::int64_t width : map.integers("widths", 2, most_bits))
+        rule.widths.push_back(static_cast<int>(width));
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
+SimulationRule read_simulation(const YamlMap& map) {
+    SimulationRule rule;
+    SimulationSwitches& switches = rule.switches;
+    switches.rounding =
+        static_cast<ValueRounding>(map.choice("rounding", {"half-up", "half-away", "half-even"}));
+    switches.weights = static_cast<WeightSource>(map.choice("weights", {"given", "file", "clipped"}));
+    switches.bias = static_cast<BiasForm>(map.choice("bias", {"float", "int32", "int8"}));
+    switches.inputs = static_cast<InputRanges>(map.choice("input_ranges", {"given", "list"}));
+    switches.pre_activations =
+        static_cast<PreActivations>(map.choice("pre_activations", {"quantized", "skipped"}));
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
+// Calls `read` with each map of the list under `key`, if there is one.
+template <typename Read>
+void read_optional_list(const YamlMap& map, const std::string& key, Read read) {
+    if (!map.has(key)) return;
+    for (const YamlMap& rule : map.maps(key, key)) read(rule);
+}
+
 }  // namespace
 
 Target parse_target(const std::string& text, const std::string& file) {
@@ -219,10 +324,15 @@ Target parse_target(const std::string& text, const std::string& file) {
     for (const YamlMap& rule : map.maps("no_encoding", "no_encoding")) {
         read_no_encoding(rule, ruled, target.skip_rules);
     }
-    if (map.has("fused_outputs")) {
-        for (const YamlMap& rule : map.maps("fused_outputs", "fused_outputs"))
-            read_fused_output(rule, target);
-    }
+    const auto into_target = [&](auto read) {
+        return [&target, read](const YamlMap& rule) { read(rule, target); };
+    };
+    read_optional_list(map, "fused_outputs", into_target(read_fused_output));
+    read_optional_list(map, "fusions", into_target(read_fusion));
+    read_optional_list(map, "shared_outputs", into_target(read_shared_output));
+    read_optional_list(map, "fixed_outputs", into_target(read_fixed_output));
+    if (map.has("biases")) target.biases = read_biases(map.map("biases", "biases"));
+    if (map.has("simulation")) target.simulation = read_simulation(map.map("simulation", "simulation"));
     faults.throw_if_any();
     return target;
 }

@@ -125,7 +125,8 @@ TEST_CASE("every key of a target's file arrives in the target") {
 
 TEST_CASE("an unknown key is an error at its place that lists the keys and offers the nearest") {
     check_fault(changed("  least_range: 0.01\n", "  least_range: 0.01\n  least_rnge: 0.01\n"),
-                "chip.yaml:6:3: arithmetic: unknown key 'least_rnge': expected one of least_range, rounding, "
+                "chip.yaml:6:3: arithmetic: unknown key 'least_rnge': expected one of least_range, "
+                "least_ranges, scale_is, rounding, "
                 "power_of_two, "
                 "include_zero, nonfinite, masks, source, "
                 "confidence (did you mean 'least_range'?)");
@@ -133,7 +134,8 @@ TEST_CASE("an unknown key is an error at its place that lists the keys and offer
                 "chip.yaml:31:1: target: unknown key 'quantizer': expected one of name, summary, defaults, "
                 "arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, "
-                "fused_outputs");
+                "fused_outputs, fusions, shared_outputs, fixed_outputs, biases, "
+                "simulation");
 }
 
 TEST_CASE("a misplaced key is told where it belongs") {
@@ -223,7 +225,7 @@ TEST_CASE("a section that is no map and a list that is none are errors") {
     check_fault("just text",
                 "chip.yaml:1:1: target: expected a map with name, summary, defaults, arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, fused_outputs, "
-                "found 'just text'");
+                "fusions, shared_outputs, fixed_outputs, biases, simulation, found 'just text'");
 }
 
 TEST_CASE("an input with two rules is an error") {
@@ -322,4 +324,80 @@ TEST_CASE("a target may set the grid, what is done about odd values, and a metho
           "mse");
     CHECK(faults_of(changed("  bits: 4\n", "  bits: 4\n  method: msse\n")).size() == 1);
     CHECK(faults_of(changed("  source: log\n", "  source: log\n  masks: skp\n")).size() == 1);
+}
+
+TEST_CASE("fusions, shared and fixed outputs, biases and named least ranges are read") {
+    const Target target = parse_target(
+        changed("  rounding:",
+                "  least_ranges: [{name: old, value: 0.01}, {name: new, value: 0.0001}]\n"
+                "  scale_is: multiplier\n  rounding:") +
+            "fusions:\n"
+            "  - name: Hswish\n"
+            "    forms: ['s = HardSigmoid{alpha=0.5}(x); y = Mul(x, s)']\n"
+            "    keeps_entries: true\n"
+            "    source: log\n"
+            "    confidence: verified\n"
+            "shared_outputs:\n"
+            "  - {operators: [Reshape, Split], with: first-input, source: a, confidence: assumed}\n"
+            "  - {operators: [Concat], with: all-inputs, source: b, confidence: assumed}\n"
+            "fixed_outputs:\n"
+            "  - operators: [Softmax]\n"
+            "    grids: [{bits: 8, step: 0.00390625, offset: 0}, {bits: 16, symmetric: true, step: 1, "
+            "offset: -3}]\n"
+            "    source: c\n"
+            "    confidence: reported\n"
+            "biases: {operators: [Conv], widths: [32], source: d, confidence: reported}\n",
+        "chip.yaml");
+    REQUIRE(target.least_ranges.size() == 2);
+    CHECK(target.least_ranges[1].name == "new");
+    CHECK(target.least_ranges[1].value == 0.0001);
+    CHECK(target.scale_is_multiplier);
+    REQUIRE(target.fusion_patterns.size() == 1);
+    CHECK(target.fusion_patterns[0].keeps_entries);
+    CHECK(target.fusion_patterns[0].forms.at(0).statements.size() == 2);
+    CHECK(target.sharing_rule("Split")->with == SharingRule::With::first_input);
+    CHECK(target.sharing_rule("Concat")->with == SharingRule::With::all_inputs);
+    CHECK(target.sharing_rule("Relu") == nullptr);
+    const FixedRule* fixed = target.fixed_rule("Softmax");
+    REQUIRE(fixed != nullptr);
+    CHECK(fixed->grid(8, false)->step == 0.00390625);
+    CHECK(fixed->grid(8, true) == nullptr);
+    CHECK(fixed->grid(16, true)->offset == -3);
+    CHECK(target.biases->widths == std::vector<int>{32});
+}
+
+TEST_CASE("a form of a fusion that cannot be read is an error at its place") {
+    check_fault(
+        std::string(good) +
+            "fusions:\n  - {name: f, forms: ['a = Add(x 3); y = Mul(a, 2)'], source: s, "
+            "confidence: assumed}\n",
+        "chip.yaml:32:22: forms: 'a = Add(x 3); y = Mul(a, 2)': expected ')' at character 11, found '3); y "
+        "= Mul(a, 2)'");
+}
+
+TEST_CASE("an operator that shares or fixes its output twice is an error") {
+    check_fault(std::string(good) +
+                    "shared_outputs:\n  - {operators: [A, A], with: first-input, source: s, "
+                    "confidence: assumed}\n",
+                "chip.yaml:32:17: operators: A has a rule already");
+    check_fault(std::string(good) +
+                    "fixed_outputs:\n  - {operators: [A], grids: [{bits: 8, step: 1, offset: 1}], "
+                    "source: s, confidence: assumed}\n",
+                "chip.yaml:32:57: offset: expected a whole number from -255 to 0, found '1'");
+}
+
+TEST_CASE("every built-in target reads, and Qualcomm's agree on what is fused") {
+    const Target snpe = load_target("snpe");
+    const Target qnn = load_target("qnn");
+    CHECK(snpe.least_range == 0.01);
+    CHECK(qnn.least_range == 0.0001);
+    REQUIRE(snpe.fusion_patterns.size() == qnn.fusion_patterns.size());
+    for (std::size_t i = 0; i < snpe.fusion_patterns.size(); ++i) {
+        CHECK(snpe.fusion_patterns[i].name == qnn.fusion_patterns[i].name);
+        CHECK(snpe.fusion_patterns[i].forms.size() == qnn.fusion_patterns[i].forms.size());
+    }
+    CHECK(snpe.fixed_rules.empty());
+    CHECK(qnn.fixed_rule("Softmax")->grid(8, false)->step == 1.0 / 256);
+    CHECK(qnn.fixed_rule("Tanh")->grid(8, false) == nullptr);
+    CHECK(qnn.fixed_rule("Tanh")->grid(16, false)->step == 1.0 / 32768);
 }
