@@ -91,7 +91,9 @@ void add_method(const Explanation& explanation, Chain& chain) {
     const bool channels = explanation.axis.has_value();
     chain.add(fmt::format("{}: {}{}", explanation.method, text_of(hull(explanation.ranges)),
                           channels ? fmt::format(", the hull of {} channels", count) : ""));
-    if (channels || explanation.statistics == nullptr || !explanation.statistics->extremes) return;
+    if (channels || !explanation.by_rules || explanation.statistics == nullptr ||
+        !explanation.statistics->extremes)
+        return;
     const Range extremes = *explanation.statistics->extremes;
     const Range range = explanation.ranges.front();
     const double low = range.min - extremes.min;
@@ -161,6 +163,7 @@ void add_rules(const Explanation& explanation, Chain& chain) {
         return chain.add(fmt::format("each of {} channels along axis {} has its own step",
                                      explanation.encodings.size(), *explanation.axis));
     }
+    if (!explanation.by_rules || explanation.encodings.empty()) return;
     const Encoding& encoding = explanation.encodings.front();
     const bool zero_point_free = encoding.offset == -(std::int64_t{1} << (encoding.bits - 1));
     if (explanation.rules.scheme != Scheme::asymmetric && zero_point_free) {
@@ -193,6 +196,10 @@ std::string explain(const Explanation& explanation) {
     Chain chain(explanation);
     add_statistics(explanation, chain);
     add_method(explanation, chain);
+    chain.label("overrides");
+    for (const std::string& line : explanation.overrides) chain.add(line);
+    chain.label("notes");
+    for (const std::string& line : explanation.notes) chain.add(line);
     if (explanation.encodings.empty()) {
         chain.label("encoding");
         chain.add("none: " + explanation.no_encoding);

@@ -25,7 +25,10 @@ struct Explanation {
     std::vector<std::string> evidence;  // where the rules come from
     std::vector<Encoding> encodings;    // one, or one a channel
     std::optional<int> axis;
-    std::string no_encoding;  // why there is none; else empty
+    std::string no_encoding;             // why there is none; else empty
+    std::vector<std::string> overrides;  // that had a say, the strongest first
+    std::vector<std::string> notes;      // what else led to the encoding
+    bool by_rules = true;                // whether the encoding is what the rules make of the ranges
 };
 
 // The chain as lines: statistics, method and range, rules and what they did, encoding.
