@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/console.h"
+
+namespace CLI {
+class App;
+}
 
 namespace qcalib {
 

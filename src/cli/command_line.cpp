@@ -4,6 +4,8 @@
 #include <new>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"

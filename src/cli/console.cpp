@@ -1,6 +1,7 @@
 #include "cli/console.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,17 @@ std::size_t terminal_width(int descriptor, std::size_t otherwise) {
     return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
+// The text in a colour of the terminal that standard error is; plain where it is none, and where the
+// environment has NO_COLOR (https://no-color.org).
+std::string coloured(std::string_view text, std::string_view code) {
+    const char* wish = std::getenv("NO_COLOR");
+    const bool plain = ::isatty(STDERR_FILENO) != 1 || (wish != nullptr && *wish != '\0');
+    return plain ? std::string(text) : fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+constexpr std::string_view red = "31";
+constexpr std::string_view yellow = "33";
+
 }  // namespace
 
 void Console::print(std::string_view text) const {
@@ -31,11 +43,12 @@ void Console::note(std::string_view text) const {
 }
 
 void Console::error(std::string_view text) const {
-    fmt::print(stderr, "qcalib: {}\n", text);
+    fmt::print(stderr, "{} {}\n", coloured("qcalib:", red), text);
 }
 
 void Console::remarks(const Remarks& remarks) const {
-    for (const std::string& text : remarks.all()) fmt::print(stderr, "remark: {}\n", text);
+    for (const std::string& text : remarks.all())
+        fmt::print(stderr, "{} {}\n", coloured("remark:", yellow), text);
 }
 
 std::size_t Console::width() const {

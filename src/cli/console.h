@@ -11,7 +11,8 @@
 
 namespace qcalib {
 
-// Where a command writes: results to standard output, everything else to standard error.
+// Where a command writes: results to standard output, everything else to standard error. Colours only where
+// that is a terminal and NO_COLOR is not set.
 class Console {
   public:
     void set_quiet(bool quiet) { quiet_ = quiet; }

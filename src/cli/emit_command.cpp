@@ -1,10 +1,15 @@
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/calibration_summary.h"
 #include "cli/convergence_summary.h"
 #include "cli/encoding_options.h"
 #include "cli/explain_options.h"
 #include "cli/output_folder.h"
+#include "cli/report_file.h"
 #include "cli/subcommands.h"
+#include "cli/summary_format.h"
 #include "graph/onnx_file.h"
 #include "ranges/mask_like.h"
 #include "runtime/kernel_registry.h"
@@ -28,30 +33,38 @@ class EmitCommand : public Command {
         app.add_flag("--strict", strict_, "Remarks make the exit code 1");
         encodings_.add_to(app, true);
         explain_.add_to(app);
+        add_summary_format(app, format_);
     }
 
     ExitCode run(Console& console) override {
+        const bool json = is_json(format_);
         Remarks remarks;
         const std::vector<Emission> emissions = encodings_.emissions(output_, output_stem(model_));
-        const AssignmentOptions assignment = encodings_.assignment();
+        AssignmentOptions assignment = encodings_.assignment();
         const StatisticsFile statistics{statistics_};
         const Model model = read_onnx_file(model_);
         for (const std::string& remark : model.remarks) remarks.add(remark);
         check_same_model(statistics, model);
         explain_.check(*model.graph, emissions);
+        encodings_.complete(assignment, *model.graph, emissions, remarks);
         if (statistics.header().shards > 1) {
             fail("{}: holds shard {} of {}; merge all of them first", printable(statistics_),
                  statistics.header().shard, statistics.header().shards);
         }
         OutputFolder folder(output_);
         for (const Emission& emission : emissions) console.note(encodings_.describe(emission.target));
-        write_emissions(emissions, assignment, *model.graph, statistics, remarks);
+        const std::vector<EmittedEncodings> emitted =
+            write_emissions(emissions, assignment, *model.graph, statistics, remarks);
         for (std::string& remark : far_value_remarks(statistics)) remarks.add(std::move(remark));
         folder.keep();
-        for (const Emission& emission : emissions) console.print(printable(emission.file.string()) + "\n");
-        console.print(explain_.text(emissions, assignment, *model.graph, statistics));
-        console.note("convergence: " + join(convergence_summary(statistics, emissions, assignment), "\n  "));
-        console.remarks(remarks);
+        EmissionSummary summary;
+        for (const Emission& emission : emissions) summary.written.push_back(emission.file);
+        summary.written.push_back(folder.path() / (output_stem(model_) + ".report.json"));
+        write_report(summary.written.back(), {model_, "", {}}, encodings_, emissions, emitted, statistics,
+                     remarks);
+        summary.convergence = convergence_summary(statistics, emissions, assignment);
+        summary.explanation = explain_.text(emissions, assignment, *model.graph, statistics);
+        print_summary(console, summary, remarks, json);
         return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
     }
 
@@ -69,6 +82,7 @@ class EmitCommand : public Command {
     ExplainOptions explain_;
     bool force_ = false;
     bool strict_ = false;
+    std::string format_ = "table";
 };
 
 }  // namespace

@@ -1,8 +1,13 @@
 #include "cli/encoding_options.h"
 
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/base_file.h"
 #include "runtime/kernel_registry.h"
 
 namespace qcalib {
@@ -31,63 +36,150 @@ std::optional<ValuePolicy> policy_of(const std::string& text, std::string_view o
     return *fails ? ValuePolicy::fail : ValuePolicy::skip;
 }
 
+// Overrides for targets that nothing is written for.
+void look_at_targets(std::span<const Override> overrides, std::span<const Emission> emissions,
+                     Remarks& remarks) {
+    std::vector<std::string> emitted;
+    for (const Emission& emission : emissions) emitted.push_back(emission.target.name);
+    std::vector<std::string> known = builtin_target_names();
+    known.insert(known.end(), emitted.begin(), emitted.end());
+    const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    for (const Override& one : overrides) {
+        if (!one.target || among(emitted, *one.target)) continue;
+        const std::string label = fmt::format("{} '{}'", one.place, printable(one.pattern));
+        if (!among(known, *one.target)) {
+            fail("{}: target: expected one of {}, found '{}'{}", label, join(known, ", "),
+                 printable(*one.target), did_you_mean(*one.target, known));
+        }
+        remarks.add(fmt::format("{} changed nothing: it is for target '{}', which --emit does not name",
+                                label, *one.target));
+    }
+}
+
+// A flag that says nothing where it is not given: CLI11 would set an optional bool to false then.
+void add_choice(CLI::App& app, const std::string& name, std::optional<bool>& value,
+                const std::string& description, const std::string& group) {
+    app.add_flag_function(
+           name, [&value](std::int64_t count) { value = count > 0; }, description)
+        ->group(group);
+}
+
+std::string rules_in(const std::string& config) {
+    return parse_target(read_text_file(config), config).name;
+}
+
+// The file with rules in place of the built-in ones of that target. Where one target is emitted it is the one
+// that is given, whatever it holds.
+std::optional<std::filesystem::path> config_for(const std::string& target, const EncodingSettings& settings) {
+    const std::vector<std::string>& configs = settings.target_configs;
+    if (configs.size() == 1 && settings.emit.size() == 1) return configs.front();
+    const auto found = std::find_if(configs.begin(), configs.end(),
+                                    [&](const std::string& config) { return rules_in(config) == target; });
+    return found == configs.end() ? std::nullopt : std::optional<std::filesystem::path>(*found);
+}
+
+// Rules that no target of --emit takes would change nothing.
+void check_configs(const EncodingSettings& settings) {
+    if (settings.target_configs.size() == 1 && settings.emit.size() == 1) return;
+    for (const std::string& config : settings.target_configs) {
+        const std::string target = rules_in(config);
+        const auto is_it = [&](const std::string& text) { return text.substr(0, text.find(':')) == target; };
+        if (std::any_of(settings.emit.begin(), settings.emit.end(), is_it)) continue;
+        fail("{}: holds the rules of target '{}', which --emit does not name", printable(config), target);
+    }
+}
+
 }  // namespace
+
+void set_least_range(const std::string& text, EncodingSettings& settings) {
+    const bool number = !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
+    if (number) {
+        settings.least_range = parse_real(text, "--least-range");
+    } else {
+        settings.least_range_name = text;
+    }
+}
 
 void EncodingOptions::add_to(CLI::App& app, bool emit_required) {
     const std::string group = "Encodings";
     CLI::Option* emit =
-        app.add_option("--emit", emit_, "Write for a target: TARGET[:FORMAT]; may be given again")
+        app.add_option("--emit", settings_.emit, "Write for a target: TARGET[:FORMAT]; may be given again")
             ->group(group)
             ->allow_extra_args(false);
     if (emit_required) emit->required();
     app.add_option(
-           "--method", methods_,
+           "--method", settings_.methods,
            "How ranges are chosen, as minmax or percentile:p=99.9 (default: the target's); with a name or "
            "pattern before it, as 'conv*=mse', for these tensors alone; may be given again")
         ->group(group)
         ->allow_extra_args(false);
-    app.add_option("--weight-method", weight_methods_,
+    app.add_option("--weight-method", settings_.weight_methods,
                    "The same for weights (default: the target's, minmax where it has none)")
         ->group(group)
         ->allow_extra_args(false);
-    app.add_option("--act-bits", activation_bits_, "Width of activations (default: the target's)")
+    app.add_option("--act-bits", settings_.activation_bits, "Width of activations (default: the target's)")
         ->group(group);
-    app.add_option("--weight-bits", weight_bits_, "Width of weights (default: the target's)")->group(group);
-    app.add_option("--weights", weights_, "per-tensor or per-channel (default: the target's)")->group(group);
-    app.add_flag("--symmetric-weights", symmetric_weights_, "Symmetric encodings for weights")->group(group);
-    app.add_flag("--symmetric-activations", symmetric_activations_, "Symmetric encodings for activations")
+    app.add_option("--weight-bits", settings_.weight_bits, "Width of weights (default: the target's)")
         ->group(group);
-    app.add_flag("--unsigned-symmetric", unsigned_symmetric_,
-                 "Symmetric activations without negative values use all codes")
+    app.add_option("--weights", settings_.weights, "per-tensor or per-channel (default: the target's)")
         ->group(group);
-    app.add_option("--power-of-two", power_of_two_,
+    add_choice(app, "--symmetric-weights", settings_.symmetric_weights, "Symmetric encodings for weights",
+               group);
+    add_choice(app, "--symmetric-activations", settings_.symmetric_activations,
+               "Symmetric encodings for activations", group);
+    add_choice(app, "--unsigned-symmetric", settings_.unsigned_symmetric,
+               "Symmetric activations without negative values use all codes", group);
+    app.add_option("--power-of-two", settings_.power_of_two,
                    "yes: every step is a power of two (default: the target's)")
         ->group(group);
-    app.add_option("--include-zero", include_zero_,
+    app.add_option("--include-zero", settings_.include_zero,
                    "no: asymmetric ranges need not contain zero (default: the target's)")
         ->group(group);
-    app.add_option("--least-range", least_range_,
-                   "Width that a narrower range is widened to (default: the target's)")
+    app.add_option_function<std::string>(
+           "--least-range", [this](const std::string& text) { set_least_range(text, settings_); },
+           "Width that a narrower range is widened to, or a name that the target's rules have for one, as "
+           "classic (0.01) and current (0.0001) (default: the target's)")
         ->group(group);
-    app.add_option("--nonfinite", nonfinite_,
+    app.add_option(
+           "--bias-bits", settings_.bias_bits,
+           "Write entries for biases, of this width; 32: at the scale of input times weight (default: "
+           "none)")
+        ->group(group);
+    app.add_option("--override", settings_.override_flags,
+                   "Settings for one tensor, or for those that a glob matches, as 'conv1: {step: 0.125}': "
+                   "range, step, bits, symmetric, skip, copy; may be given again")
+        ->group(group)
+        ->allow_extra_args(false);
+    app.add_option(
+           "--base", settings_.base,
+           "Keep the encodings of this file (any format of 'qcalib list formats', or an ONNX model with "
+           "Clip or QuantizeLinear nodes) and fill in what it lacks")
+        ->group(group);
+    app.add_option("--nonfinite", settings_.nonfinite,
                    "NaN and infinities: skip (left out and counted) or fail (default: the target's)")
         ->group(group);
-    app.add_option("--masks", masks_, "Masks: skip (left out and counted) or fail (default: the target's)")
+    app.add_option("--masks", settings_.masks,
+                   "Masks: skip (left out and counted) or fail (default: the target's)")
         ->group(group);
-    app.add_option("--target-config", target_config_, "Use this YAML instead of the target's built-in rules")
-        ->group(group);
+    app.add_option(
+           "--target-config", settings_.target_configs,
+           "Use this YAML instead of the built-in rules of the target whose name it has; may be given "
+           "again")
+        ->group(group)
+        ->allow_extra_args(false);
 }
 
 std::vector<Emission> EncodingOptions::emissions(const std::filesystem::path& folder,
                                                  const std::string& stem) const {
+    check_configs(settings_);
     std::vector<Emission> emissions;
-    for (const std::string& text : emit_) {
+    for (const std::string& text : settings_.emit) {
         const std::size_t colon = text.find(':');
         const std::string name = text.substr(0, colon);
-        const std::optional<std::filesystem::path> replacement =
-            target_config_.empty() ? std::nullopt : std::optional<std::filesystem::path>(target_config_);
         Emission& emission = emissions.emplace_back();
-        emission.target = load_target(name, replacement);
+        emission.target = load_target(name, config_for(name, settings_));
         const bool other =
             colon != std::string::npos && text.substr(colon + 1) != emission.target.default_format;
         emission.format = &find_format(other ? text.substr(colon + 1) : emission.target.default_format);
@@ -103,25 +195,51 @@ std::vector<Emission> EncodingOptions::emissions(const std::filesystem::path& fo
 
 AssignmentOptions EncodingOptions::assignment() const {
     AssignmentOptions options;
-    for (const std::string& text : methods_) options.methods.push_back(parse_method_rule(text));
-    for (const std::string& text : weight_methods_) options.weight_methods.push_back(parse_method_rule(text));
-    check_bits(activation_bits_, "--act-bits");
-    check_bits(weight_bits_, "--weight-bits");
-    options.activation_bits = activation_bits_;
-    options.weight_bits = weight_bits_;
-    options.per_channel_weights = second_of(weights_, "per-tensor", "per-channel", "--weights");
-    options.power_of_two = second_of(power_of_two_, "no", "yes", "--power-of-two");
-    options.include_zero = second_of(include_zero_, "no", "yes", "--include-zero");
-    if (symmetric_weights_) options.symmetric_weights = true;
-    if (symmetric_activations_) options.symmetric_activations = true;
-    if (unsigned_symmetric_) options.unsigned_symmetric = true;
-    if (least_range_ && !(*least_range_ > 0 && *least_range_ < 1e30)) {
-        fail("--least-range: expected a number above 0 and below 1e30, found {}", *least_range_);
+    for (const std::string& text : settings_.methods) options.methods.push_back(parse_method_rule(text));
+    for (const std::string& text : settings_.weight_methods)
+        options.weight_methods.push_back(parse_method_rule(text));
+    check_bits(settings_.activation_bits, "--act-bits");
+    check_bits(settings_.weight_bits, "--weight-bits");
+    options.activation_bits = settings_.activation_bits;
+    options.weight_bits = settings_.weight_bits;
+    options.per_channel_weights = second_of(settings_.weights, "per-tensor", "per-channel", "--weights");
+    options.power_of_two = second_of(settings_.power_of_two, "no", "yes", "--power-of-two");
+    options.include_zero = second_of(settings_.include_zero, "no", "yes", "--include-zero");
+    options.symmetric_weights = settings_.symmetric_weights;
+    options.symmetric_activations = settings_.symmetric_activations;
+    options.unsigned_symmetric = settings_.unsigned_symmetric;
+    if (settings_.least_range && !(*settings_.least_range > 0 && *settings_.least_range < 1e30)) {
+        fail("--least-range: expected a number above 0 and below 1e30, found {}", *settings_.least_range);
     }
-    options.least_range = least_range_;
-    options.nonfinite = policy_of(nonfinite_, "--nonfinite");
-    options.masks = policy_of(masks_, "--masks");
+    options.least_range = settings_.least_range;
+    options.least_range_name = settings_.least_range_name;
+    options.bias_bits = settings_.bias_bits;
+    options.overrides = settings_.overrides;
+    for (const std::string& text : settings_.override_flags) {
+        const std::vector<Override> parsed = parse_override(text);
+        options.overrides.insert(options.overrides.end(), parsed.begin(), parsed.end());
+    }
+    options.nonfinite = policy_of(settings_.nonfinite, "--nonfinite");
+    options.masks = policy_of(settings_.masks, "--masks");
     return options;
+}
+
+void EncodingOptions::complete(AssignmentOptions& options, const Graph& graph,
+                               std::span<const Emission> emissions, Remarks& remarks) const {
+    if (emissions.empty()) {
+        if (!options.overrides.empty())
+            fail("--override: expected --emit to say for which target, found none");
+        if (!settings_.base.empty()) fail("--base: expected --emit to say for which target, found none");
+        return;
+    }
+    look_at_targets(options.overrides, emissions, remarks);
+    std::vector<std::string> names;
+    for (const Value& value : graph.values) names.push_back(value.name);
+    for (const Emission& emission : emissions) {
+        const Target& target = emission.target;
+        OverrideTable(options.overrides, target.name, target.scale_is_multiplier).check_names(names);
+    }
+    if (!settings_.base.empty()) options.base = read_base(settings_.base, graph, remarks);
 }
 
 std::string EncodingOptions::describe(const Target& target) const {
@@ -139,20 +257,26 @@ std::string EncodingOptions::describe(const Target& target) const {
     if (weight_method != "minmax") text += " by " + weight_method;
     if (options.power_of_two.value_or(target.power_of_two)) text += ", steps powers of two";
     if (!options.include_zero.value_or(target.include_zero)) text += ", ranges without zero";
+    if (options.bias_bits) text += fmt::format(", biases {} bit", *options.bias_bits);
+    if (!settings_.base.empty()) text += ", on the base of " + printable(settings_.base);
     return text;
 }
 
-void write_emissions(const std::vector<Emission>& emissions, const AssignmentOptions& options,
-                     const Graph& graph, const StatisticsFile& statistics, Remarks& remarks) {
-    if (emissions.empty()) return;
+std::vector<EmittedEncodings> write_emissions(const std::vector<Emission>& emissions,
+                                              const AssignmentOptions& options, const Graph& graph,
+                                              const StatisticsFile& statistics, Remarks& remarks) {
+    std::vector<EmittedEncodings> emitted;
+    if (emissions.empty()) return emitted;
     const Program program(std::shared_ptr<const Graph>(std::shared_ptr<void>(), &graph), builtin_kernels(),
                           {});
     const auto constant = [&](ValueId value) { return program.constant(value); };
     for (const Emission& emission : emissions) {
-        const EncodingSet encodings =
-            assign_encodings(graph, constant, statistics, emission.target, options, remarks);
-        write_file(emission.file, emission.format->emit(encodings));
+        EmittedEncodings& one = emitted.emplace_back();
+        one.encodings =
+            assign_encodings(graph, constant, statistics, emission.target, options, remarks, &one.decisions);
+        write_file(emission.file, emission.format->emit(one.encodings, remarks));
     }
+    return emitted;
 }
 
 std::string output_stem(const std::filesystem::path& model) {

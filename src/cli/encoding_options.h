@@ -2,10 +2,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "base/remarks.h"
 #include "format/format.h"
@@ -13,7 +12,12 @@
 #include "runtime/program.h"
 #include "statistics/statistics_file.h"
 #include "target/assignment.h"
+#include "target/overrides.h"
 #include "target/target.h"
+
+namespace CLI {
+class App;
+}
 
 namespace qcalib {
 
@@ -24,10 +28,41 @@ struct Emission {
     std::filesystem::path file;  // <folder>/<stem>.<target>[.<format>]<suffix>
 };
 
+// What is written from statistics, as flags or a pipeline say it: texts are those of the flags, "" and
+// nothing for what the target decides.
+struct EncodingSettings {
+    std::vector<std::string> emit;
+    std::vector<std::string> methods;
+    std::vector<std::string> weight_methods;
+    std::optional<int> activation_bits;
+    std::optional<int> weight_bits;
+    std::string weights;
+    std::optional<bool> symmetric_weights;
+    std::optional<bool> symmetric_activations;
+    std::optional<bool> unsigned_symmetric;
+    std::string power_of_two;
+    std::string include_zero;
+    std::optional<double> least_range;
+    std::string least_range_name;  // one that the target's rules name, instead of least_range
+    std::optional<int> bias_bits;
+    std::string nonfinite;
+    std::string masks;
+    std::vector<std::string> target_configs;  // each for the target whose rules it has
+    std::vector<Override> overrides;          // of a pipeline
+    std::vector<std::string> override_flags;  // as parse_override takes them
+    std::string base;                         // a file of encodings, or an ONNX model with ranges
+};
+
+// Takes --least-range: a number, or a name; whether a target has it shows when the rules are read.
+void set_least_range(const std::string& text, EncodingSettings& settings);
+
 // The flags that say what is written from statistics: --emit, --method and what overrides a target's
 // defaults.
 class EncodingOptions {
   public:
+    EncodingOptions() = default;
+    explicit EncodingOptions(EncodingSettings settings) : settings_(std::move(settings)) {}
+
     // `emit_required`: at least one --emit must be given.
     void add_to(CLI::App& app, bool emit_required);
 
@@ -35,32 +70,32 @@ class EncodingOptions {
     std::vector<Emission> emissions(const std::filesystem::path& folder, const std::string& stem) const;
     AssignmentOptions assignment() const;
 
+    // What needs the model: reads the base into `options`, and checks the names and targets that overrides
+    // give.
+    void complete(AssignmentOptions& options, const Graph& graph, std::span<const Emission> emissions,
+                  Remarks& remarks) const;
+
     // One line of the defaults a target fills in: "snpe: method minmax, activations 8 bit asymmetric, ...".
     std::string describe(const Target& target) const;
 
-    bool emits() const { return !emit_.empty(); }
+    bool emits() const { return !settings_.emit.empty(); }
+
+    const EncodingSettings& settings() const { return settings_; }
 
   private:
-    std::vector<std::string> emit_;
-    std::vector<std::string> methods_;
-    std::vector<std::string> weight_methods_;
-    std::optional<int> activation_bits_;
-    std::optional<int> weight_bits_;
-    std::string weights_;
-    bool symmetric_weights_ = false;
-    bool symmetric_activations_ = false;
-    bool unsigned_symmetric_ = false;
-    std::string power_of_two_;
-    std::string include_zero_;
-    std::optional<double> least_range_;
-    std::string nonfinite_;
-    std::string masks_;
-    std::string target_config_;
+    EncodingSettings settings_;
 };
 
-// Chooses ranges, assigns encodings and writes the file of each emission.
-void write_emissions(const std::vector<Emission>& emissions, const AssignmentOptions& options,
-                     const Graph& graph, const StatisticsFile& statistics, Remarks& remarks);
+// What was written for an emission, and what led to it.
+struct EmittedEncodings {
+    EncodingSet encodings;
+    std::vector<Decision> decisions;
+};
+
+// Chooses ranges, assigns encodings and writes the file of each emission; answers in their order.
+std::vector<EmittedEncodings> write_emissions(const std::vector<Emission>& emissions,
+                                              const AssignmentOptions& options, const Graph& graph,
+                                              const StatisticsFile& statistics, Remarks& remarks);
 
 // The file name of the model without folder and ending: the start of every output's name.
 std::string output_stem(const std::filesystem::path& model);

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "report/explanation.h"
@@ -10,17 +12,6 @@
 namespace qcalib {
 
 namespace {
-
-std::string_view name_of(Decision::Kind kind) {
-    switch (kind) {
-        case Decision::Kind::activation:
-            return "activation";
-        case Decision::Kind::weight:
-            return "weight";
-        default:
-            return "constant";
-    }
-}
 
 std::string text_of(const Evidence& evidence) {
     return fmt::format("{} ({})", evidence.source, name_of(evidence.confidence));
@@ -87,6 +78,9 @@ class Explainer {
         explanation.ranges = decision.ranges;
         explanation.rules = decision.rules;
         explanation.no_encoding = decision.no_encoding;
+        explanation.overrides = decision.overrides;
+        explanation.notes = decision.notes;
+        explanation.by_rules = decision.by_rules;
         const Evidence& own = decision.kind == Decision::Kind::activation ? target_.activations.evidence
                               : decision.kind == Decision::Kind::weight   ? target_.weights.evidence
                                                                           : target_.constants.evidence;

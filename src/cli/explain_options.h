@@ -4,17 +4,22 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/encoding_options.h"
 #include "graph/graph.h"
 #include "statistics/statistics_file.h"
+
+namespace CLI {
+class App;
+}
 
 namespace qcalib {
 
 // --explain: how tensors came to their encodings.
 class ExplainOptions {
   public:
+    ExplainOptions() = default;
+    explicit ExplainOptions(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
+
     void add_to(CLI::App& app);
 
     // Before anything costs: Errors where a name fits no tensor of the model, or nothing is emitted.
@@ -24,6 +29,8 @@ class ExplainOptions {
     // none was.
     std::string text(std::span<const Emission> emissions, const AssignmentOptions& options,
                      const Graph& graph, const StatisticsFile& statistics) const;
+
+    const std::vector<std::string>& patterns() const { return patterns_; }
 
   private:
     std::vector<std::string> patterns_;

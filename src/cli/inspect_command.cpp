@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <map>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/encodings_summary.h"
 #include "cli/subcommands.h"
+#include "format/format.h"
 #include "graph/onnx_file.h"
 #include "report/convergence.h"
 #include "report/statistics_summary.h"
@@ -26,13 +30,28 @@ std::string number(double value) {
     return fmt::format("{:.7g}", value);
 }
 
+// Whether the file is text that an encodings file may be, not a model: models start with a field of a
+// protobuf message.
+bool holds_encodings(const std::filesystem::path& path) {
+    const std::string extension = path.extension().string();
+    if (extension == ".json" || extension == ".encodings" || extension == ".cache") return true;
+    if (extension == ".onnx") return false;
+    constexpr std::size_t enough = 64;
+    const MappedFile file(path);
+    const std::size_t size = std::min(file.bytes().size(), enough);
+    const std::string start(reinterpret_cast<const char*>(file.bytes().data()), size);
+    return trim(start).starts_with('{') || start.starts_with("TRT-");
+}
+
 class InspectCommand : public Command {
   public:
     std::string name() const override { return "inspect"; }
-    std::string summary() const override { return "What is in a model or a statistics file"; }
+    std::string summary() const override {
+        return "What is in a model, a statistics file or an encodings file";
+    }
 
     void add_options(CLI::App& app) override {
-        app.add_option("file", file_, "An .onnx or .qstats file")->required();
+        app.add_option("file", file_, "An .onnx or .qstats file, or encodings of any format")->required();
         app.add_option("--tensor", pattern_, "Only tensors whose name fits this pattern (* and ?)");
         app.add_option("--widest", widest_, "Only this many tensors, those with the widest ranges");
         app.add_flag("--convergence", convergence_,
@@ -43,6 +62,8 @@ class InspectCommand : public Command {
     ExitCode run(Console& console) override {
         if (std::filesystem::path(file_).extension() == ".qstats") {
             inspect_statistics(console);
+        } else if (holds_encodings(file_)) {
+            inspect_encodings(console);
         } else {
             inspect_model(console);
         }
@@ -51,6 +72,7 @@ class InspectCommand : public Command {
 
   private:
     void inspect_model(const Console& console) const;
+    void inspect_encodings(const Console& console) const;
     void inspect_statistics(const Console& console) const;
     std::vector<std::size_t> chosen_tensors(const StatisticsFile& file) const;
     static Table tensor_table(const StatisticsFile& file, std::span<const std::size_t> tensors);
@@ -63,6 +85,14 @@ class InspectCommand : public Command {
     bool rows_ = false;
     bool convergence_ = false;
 };
+
+void InspectCommand::inspect_encodings(const Console& console) const {
+    constexpr std::size_t most_entries = 200;
+    Remarks remarks;
+    const EncodingFile file = read_encodings(file_, remarks);
+    console.print(encodings_summary(file, pattern_, most_entries, console.width()));
+    console.remarks(remarks);
+}
 
 void InspectCommand::inspect_model(const Console& console) const {
     const Model model = read_onnx_file(file_);

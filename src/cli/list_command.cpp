@@ -1,9 +1,15 @@
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
+#include "audit/log_reader.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/pipeline_settings.h"
 #include "cli/subcommands.h"
+#include "dataset/preprocessing.h"
 #include "format/format.h"
+#include "pipeline/schema.h"
 #include "ranges/range_method.h"
 #include "report/table.h"
 #include "runtime/kernel_registry.h"
@@ -67,11 +73,47 @@ std::string list_targets(std::size_t /*width*/) {
     return text;
 }
 
-std::string list_formats(std::size_t /*width*/) {
+std::string list_formats(std::size_t width) {
+    const std::size_t columns = std::clamp<std::size_t>(width, 40, 120);
     std::string text;
     for (const Format* format : formats()) {
-        text += fmt::format("{} ({})\n    {}\n", format->name(), format->suffix(), format->summary());
+        text += fmt::format("{} ({}, {})\n", format->name(), format->suffix(),
+                            format->writable() ? "read and written" : "only read");
+        text += wrapped(format->summary(), "    ", columns) + wrapped(format->limits(), "    ", columns);
     }
+    return text;
+}
+
+std::string list_steps(std::span<const StepInfo> infos, std::size_t columns) {
+    std::string text;
+    for (const StepInfo& info : infos) {
+        text += info.name + "\n" + wrapped(info.summary, "    ", columns);
+        for (const StepParameterInfo& parameter : info.parameters) {
+            const std::string otherwise =
+                parameter.default_value.empty() ? "" : fmt::format(" (default {})", parameter.default_value);
+            text += wrapped(fmt::format("{}: {}{}. {}", parameter.name, parameter.values, otherwise,
+                                        parameter.description),
+                            "      ", columns);
+        }
+    }
+    return text;
+}
+
+std::string list_preprocessing(std::size_t width) {
+    const std::size_t columns = std::clamp<std::size_t>(width, 40, 120);
+    return "Steps\n\n" + list_steps(preprocessing_steps(), columns) + "\nPresets\n\n" +
+           list_steps(preprocessing_presets(), columns);
+}
+
+std::string list_pipeline(std::size_t /*width*/) {
+    return pipeline_documentation(registry_documentation());
+}
+
+std::string list_logs(std::size_t width) {
+    const std::size_t columns = std::clamp<std::size_t>(width, 40, 120);
+    std::string text;
+    for (const LogReader* reader : log_readers())
+        text += reader->name() + "\n" + wrapped(reader->summary(), "    ", columns);
     return text;
 }
 
@@ -84,17 +126,23 @@ const std::vector<Registry>& registries() {
     static const std::vector<Registry> all = {{"operators", list_operators},
                                               {"methods", list_methods},
                                               {"targets", list_targets},
-                                              {"formats", list_formats}};
+                                              {"formats", list_formats},
+                                              {"preprocessing", list_preprocessing},
+                                              {"pipeline", list_pipeline},
+                                              {"logs", list_logs}};
     return all;
 }
 
 class ListCommand : public Command {
   public:
     std::string name() const override { return "list"; }
-    std::string summary() const override { return "What there is: operators, methods, targets or formats"; }
+    std::string summary() const override {
+        return "What there is: operators, methods, targets, formats, preprocessing, keys of a pipeline, logs";
+    }
 
     void add_options(CLI::App& app) override {
-        app.add_option("what", what_, "operators, methods, targets or formats")->required();
+        app.add_option("what", what_, "operators, methods, targets, formats, preprocessing, pipeline or logs")
+            ->required();
     }
 
     ExitCode run(Console& console) override {

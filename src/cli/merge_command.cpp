@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include "base/text.h"
 #include "cli/output_folder.h"
 #include "cli/subcommands.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "target/needed_tensors.h"
@@ -73,29 +75,29 @@ void check_counted(const Emission& emission, const AssignmentOptions& assignment
 
 void TensorOptions::add_to(CLI::App& app) {
     const std::string group = "Statistics";
-    app.add_option("--statistics", statistics_,
+    app.add_option("--statistics", settings_.statistics,
                    "full, or extremes: least and greatest values alone, for methods that need no more")
         ->group(group)
         ->capture_default_str();
-    app.add_option("--tensors", tensors_,
+    app.add_option("--tensors", settings_.tensors,
                    "Whose statistics are kept: all, target (what the targets of --emit need), or a name with "
                    "* and ?; "
                    "may be given again")
         ->group(group)
         ->allow_extra_args(false)
         ->capture_default_str();
-    app.add_flag("--no-derivation", no_derivation_,
+    app.add_flag("--no-derivation", settings_.no_derivation,
                  "Count every tensor, also where its statistics follow from another's (the file is the same)")
         ->group(group);
 }
 
 TensorNames TensorOptions::names(const Graph& graph, std::span<const Emission> emissions) const {
-    if (std::find(tensors_.begin(), tensors_.end(), "all") != tensors_.end()) {
-        if (tensors_.size() > 1) fail("--tensors: expected 'all' alone, found more beside it");
+    if (std::find(settings_.tensors.begin(), settings_.tensors.end(), "all") != settings_.tensors.end()) {
+        if (settings_.tensors.size() > 1) fail("--tensors: expected 'all' alone, found more beside it");
         return std::nullopt;
     }
     TensorNames::value_type names;
-    for (const std::string& text : tensors_) {
+    for (const std::string& text : settings_.tensors) {
         if (text != "target") {
             add_matching(text, graph, names);
             continue;
@@ -112,20 +114,20 @@ TensorNames TensorOptions::names(const Graph& graph, std::span<const Emission> e
 
 void TensorOptions::apply(const Graph& graph, std::span<const Emission> emissions,
                           const AssignmentOptions& assignment, CalibrationOptions& options) const {
-    if (std::find(statistics_choices.begin(), statistics_choices.end(), statistics_) ==
+    if (std::find(statistics_choices.begin(), statistics_choices.end(), settings_.statistics) ==
         statistics_choices.end()) {
-        fail("--statistics: expected full or extremes, found '{}'{}", printable(statistics_),
-             did_you_mean(statistics_, statistics_choices));
+        fail("--statistics: expected full or extremes, found '{}'{}", printable(settings_.statistics),
+             did_you_mean(settings_.statistics, statistics_choices));
     }
-    options.counter.extremes_only = statistics_ == "extremes";
-    options.derive = !no_derivation_;
+    options.counter.extremes_only = settings_.statistics == "extremes";
+    options.derive = !settings_.no_derivation;
     options.tensors = names(graph, emissions);
     for (const Emission& emission : emissions) {
         check_patterns(graph, emission, assignment);
         if (options.counter.extremes_only) check_counted(emission, assignment);
     }
     if (!options.tensors) return;
-    std::vector<std::string> given = tensors_;
+    std::vector<std::string> given = settings_.tensors;
     std::sort(given.begin(), given.end());
     for (const std::string& text : given) options.settings += "\ntensors=" + text;
 }

@@ -31,13 +31,6 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The input's name as part of a file name.
-std::string file_name_of(const std::string& input) {
-    std::string name = printable(input);
-    std::replace(name.begin(), name.end(), '/', '_');
-    return name;
-}
-
 // Bytes the system can still give without swapping, or 0 where it does not say.
 std::uint64_t available_memory() {
     std::ifstream file("/proc/meminfo");
@@ -354,11 +347,12 @@ std::vector<Tensor> Calibration::read(const SelectedSample& sample) {
     return &sample == first_.sample ? std::move(first_.inputs) : reader_.read(sample);
 }
 
-// What the model sees of a sample, as <number>.<input>.npy.
+// What the model sees of a sample, as <number>.<input>.npy, and for a converter.
 void Calibration::dump(const std::string& number, std::span<const Tensor> inputs) const {
+    if (options_.export_inputs) options_.export_inputs->write(number, inputs);
     if (options_.dump_inputs.empty()) return;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const std::string name = file_name_of(reader_.inputs()[i].name);
+        const std::string name = file_part(reader_.inputs()[i].name);
         write_npy(options_.dump_inputs / fmt::format("{}.{}.npy", number, name), inputs[i].view());
     }
 }
@@ -398,7 +392,7 @@ void Calibration::process_sample(Token& token) {
         return;
     }
     if (token.keeps_inputs) token.inputs = inputs;
-    dump(fmt::format("{:06}", sample.number), inputs);
+    dump(sample_text(sample.number), inputs);
     token.data_seconds = seconds_since(start);
     try {
         run_step(token, plan, inputs, sample.number);
@@ -437,7 +431,7 @@ void Calibration::process_sequence(Token& token) {
                 carry_tap_.feed_back(program_, reader_.inputs(), inputs);
                 plan = program_.plan(inputs);
             }
-            dump(fmt::format("{:06}.{:06}", sample.number, step), inputs);
+            dump(step_text(sample.number, step), inputs);
             token.data_seconds += seconds_since(start);
             run_step(token, plan, inputs, step_number(sample.number, step));
         } catch (const Error& error) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "dataset/sample_list.h"
 #include "dataset/sample_reader.h"
 #include "engine/carry.h"
+#include "engine/input_export.h"
 #include "engine/statistics_tap.h"
 #include "graph/graph.h"
 #include "runtime/profile.h"
@@ -30,9 +32,10 @@ struct CalibrationOptions {
     std::uint64_t memory = 0;           // bytes the run may take; 0: what the system has free
     std::string list;                   // what messages call the samples' list; may be empty
     std::filesystem::path dump_inputs;  // folder for what the model sees of each sample (.npy); empty: none
-    std::vector<Carry> carries;         // where there are some, each sample is a sequence
-    std::uint64_t checkpoint = 0;       // samples after which the statistics so far are kept; 0: never
-    TensorNames tensors;                // whose statistics are kept; nothing: of all
+    std::optional<InputExport> export_inputs;  // the samples for a converter
+    std::vector<Carry> carries;                // where there are some, each sample is a sequence
+    std::uint64_t checkpoint = 0;              // samples after which the statistics so far are kept; 0: never
+    TensorNames tensors;                       // whose statistics are kept; nothing: of all
     bool derive = true;    // statistics that follow from others' are not counted (the same in either case)
     bool profile = false;  // note what each operator costs
     bool strict = false;   // the first sample that cannot be read ends the run

@@ -23,6 +23,11 @@ constexpr std::array reports = {1,  2,  3,  4,  6,  7,  8,  9,  10, 11, 12, 13, 
                                 43, 44, 45, 46, 48, 49, 51, 52, 53, 54, 56, 57, 58, 59, 60, 61, 62,
                                 63, 64, 65, 68, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80};
 
+// Those of Qualcomm's users.
+constexpr std::array qualcomm_reports = {1,  2,  3,  4,  5,  7,  8,  9,  10, 11, 13, 15, 16, 18, 19,
+                                         22, 23, 24, 26, 27, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40,
+                                         41, 42, 43, 44, 45, 47, 48, 49, 50, 52, 54, 55, 57, 59, 60};
+
 struct Report {
     std::string state;
     std::string place;
@@ -69,10 +74,14 @@ void check_test(const std::string& place) {
 
 TEST_CASE("every report has a place, and no place is of a report that is not there") {
     const std::map<std::string, Report> found = read_reports();
-    CHECK(found.size() == reports.size());
+    CHECK(found.size() == reports.size() + qualcomm_reports.size());
     for (const int number : reports) {
         CAPTURE(number);
         CHECK(found.contains(fmt::format("peers-{}", number)));
+    }
+    for (const int number : qualcomm_reports) {
+        CAPTURE(number);
+        CHECK(found.contains(fmt::format("snpe-7.{}", number)));
     }
 }
 

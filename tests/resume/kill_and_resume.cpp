@@ -116,6 +116,7 @@ class Scene {
         if (Child(command, work_ / "log.txt").wait() != 0) fail("the undisturbed run failed");
         span_ = Clock::now() - start;
         expected_ = read_text_file(work_ / "undisturbed" / "net.qstats");
+        expected_report_ = read_text_file(work_ / "undisturbed" / "net.report.json");
     }
 
     // Kills the run a few times and lets it end; answers how often it was killed.
@@ -133,8 +134,10 @@ class Scene {
         if (!ended) code = Child(command(), work_ / "log.txt").wait();
         if (code != 0) fail("a run ended with exit code {}, see {}", code, (work_ / "log.txt").string());
         if (read_text_file(statistics_) != expected_) fail("the file is not that of an undisturbed run");
+        if (read_text_file(report_) != expected_report_) fail("the report is not that of an undisturbed run");
         for (const auto& entry : fs::directory_iterator(output_)) {
-            if (entry.path() != statistics_) fail("{} is left behind", entry.path().string());
+            if (entry.path() == statistics_ || entry.path() == report_) continue;
+            fail("{} is left behind", entry.path().string());
         }
         return killed;
     }
@@ -172,11 +175,13 @@ class Scene {
     fs::path work_;
     fs::path output_ = work_ / "out";
     fs::path statistics_ = output_ / "net.qstats";
+    fs::path report_ = output_ / "net.report.json";
     Random random_;
     bool sequences_;
     std::vector<std::string> command_;
     Clock::duration span_ = {};
     std::string expected_;
+    std::string expected_report_;
 };
 
 int run(const std::vector<std::string>& arguments) {

@@ -9,6 +9,7 @@ std::string expand(std::string text, const Places& places) {
     const std::map<std::string, std::string> variables = {
         {"CASE", places.case_folder.string()},
         {"CASES", places.case_folder.parent_path().string()},
+        {"CONFIGS", (places.case_folder.parent_path().parent_path().parent_path() / "configs").string()},
         {"WORK", places.work.string()},
     };
     for (std::size_t start = text.find("${"); start != std::string::npos; start = text.find("${", start)) {
@@ -16,7 +17,7 @@ std::string expand(std::string text, const Places& places) {
         const std::string name = text.substr(start + 2, end == std::string::npos ? end : end - start - 2);
         const auto found = variables.find(name);
         if (end == std::string::npos || found == variables.end()) {
-            fail("'{}': expected ${{CASE}}, ${{CASES}} or ${{WORK}}", text);
+            fail("'{}': expected ${{CASE}}, ${{CASES}}, ${{CONFIGS}} or ${{WORK}}", text);
         }
         text.replace(start, end + 1 - start, found->second);
         start += found->second.size();

@@ -1,0 +1,158 @@
+#include "cli/calibration_run.h"
+
+#include <chrono>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/calibration_summary.h"
+#include "cli/checks.h"
+#include "cli/convergence_summary.h"
+#include "cli/explain_options.h"
+#include "cli/interrupt.h"
+#include "cli/output_folder.h"
+#include "cli/report_file.h"
+#include "ranges/mask_like.h"
+#include "runtime/isa.h"
+
+namespace qcalib {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string statistics_name(const CalibrationSettings& settings, const CalibrationOptions& options) {
+    const std::string stem = output_stem(settings.model);
+    if (options.shards == 1) return stem + ".qstats";
+    return fmt::format("{}.shard-{}-of-{}.qstats", stem, options.shard, options.shards);
+}
+
+CalibrationOptions calibration_options(const RunSettings& run, const DataOptions& data) {
+    CalibrationOptions options;
+    options.program.reference_kernels = run.reference_kernels;
+    options.counter.mask_below = run.mask_below;
+    if (run.mask_below && !(*run.mask_below < 0)) {
+        fail("--mask-below: expected a negative number, found {}", *run.mask_below);
+    }
+    options.list = data.list();
+    const Selection selection = data.selection();
+    options.shard = selection.shard;
+    options.shards = selection.shards;
+    options.jobs = run.jobs;
+    options.memory = run.memory.empty() ? 0 : parse_bytes(run.memory, "--memory");
+    if (run.checkpoint && *run.checkpoint < 1) {
+        fail("--checkpoint: expected a number of samples from 1 on, found {}", *run.checkpoint);
+    }
+    options.checkpoint = static_cast<std::uint64_t>(run.checkpoint.value_or(0));
+    options.profile = run.perf;
+    options.strict = run.strict;
+    options.interrupted = &InterruptHandler::flag();
+    return options;
+}
+
+void check_operators(const std::string& model, const Graph& graph) {
+    const std::vector<std::string> missing = missing_operators(graph, builtin_kernels());
+    if (missing.empty()) return;
+    fail("{}: cannot be run, {} not supported:\n  {}", printable(model),
+         missing.size() == 1 ? "an operator is" : "operators are", join(missing, "\n  "));
+}
+
+}  // namespace
+
+PreparedCalibration prepare_calibration(const CalibrationSettings& settings, Remarks& remarks) {
+    const EncodingOptions encodings(settings.encodings);
+    const DataOptions data(settings.data);
+    PreparedCalibration prepared;
+    CalibrationOptions& options = prepared.options;
+    Checks checks;
+    checks.passed([&] { limit_isa(parse_isa(settings.run.isa)); });
+    const bool targets_known = checks.passed([&] {
+        prepared.emissions = encodings.emissions(settings.output, output_stem(settings.model));
+        prepared.assignment = encodings.assignment();
+    });
+    checks.passed([&] { options = calibration_options(settings.run, data); });
+    const bool pictures_known = checks.passed([&] { data.preprocessing(); });
+    if (encodings.emits() && options.shards > 1) {
+        checks.passed([] {
+            fail("--emit: a shard holds only a part of the samples; merge the shards and use 'qcalib emit'");
+        });
+    }
+    if (!checks.passed([&] { prepared.model = read_onnx_file(settings.model); })) checks.throw_if_any();
+    const Graph& graph = *prepared.model.graph;
+    for (const std::string& remark : prepared.model.remarks) remarks.add(remark);
+    checks.passed([&] { check_operators(settings.model, graph); });
+    if (targets_known) {
+        checks.passed([&] { encodings.complete(prepared.assignment, graph, prepared.emissions, remarks); });
+        checks.passed([&] { ExplainOptions(settings.explain).check(graph, prepared.emissions); });
+        checks.passed([&] {
+            TensorOptions(settings.tensors).apply(graph, prepared.emissions, prepared.assignment, options);
+        });
+    }
+    const bool inputs_known = data.inputs(graph, prepared.inputs, checks) && checks.passed([&] {
+        options.carries = data.carries(graph, prepared.inputs, remarks);
+    });
+    if (inputs_known && pictures_known &&
+        checks.passed([&] { SampleReader(prepared.inputs, data.preprocessing()); })) {
+        checks.passed([&] { prepared.samples = data.samples(prepared.inputs, prepared.group, remarks); });
+    }
+    checks.throw_if_any();
+    const std::string tensors = std::move(options.settings);
+    options.settings = data.canonical_text(prepared.group) +
+                       (settings.run.reference_kernels ? "\nkernels=reference" : "") + tensors;
+    return prepared;
+}
+
+ExitCode run_calibration(const CalibrationSettings& settings, Console& console) {
+    const Clock::time_point start = Clock::now();
+    Remarks remarks;
+    PreparedCalibration prepared = prepare_calibration(settings, remarks);
+    const std::vector<Emission>& emissions = prepared.emissions;
+    const AssignmentOptions& assignment = prepared.assignment;
+    const Graph& graph = *prepared.model.graph;
+    CalibrationOptions& options = prepared.options;
+    options.note = [&](const std::string& text) { console.note(text); };
+    const SampleReader reader(prepared.inputs, DataOptions(settings.data).preprocessing());
+    CalibrationSummary summary;
+    summary.load_seconds = seconds_since(start);
+
+    OutputFolder folder(settings.output);
+    std::optional<OutputFolder> dump_folder;
+    if (!settings.run.dump_input.empty()) {
+        options.dump_inputs = dump_folder.emplace(settings.run.dump_input).path();
+    }
+    console.note("pictures: " + describe(reader.preprocessing()));
+    const EncodingOptions encodings(settings.encodings);
+    for (const Emission& emission : emissions) console.note(encodings.describe(emission.target));
+    const std::filesystem::path statistics = folder.path() / statistics_name(settings, options);
+    summary.result = [&] {
+        ProgressLine progress(console);
+        return calibrate(prepared.model, reader, prepared.samples, options, statistics, progress, remarks);
+    }();
+    folder.keep();
+    if (dump_folder) dump_folder->keep();
+
+    const Clock::time_point emit_start = Clock::now();
+    const StatisticsFile file(statistics);
+    const std::vector<EmittedEncodings> emitted =
+        write_emissions(emissions, assignment, graph, file, remarks);
+    for (std::string& remark : far_value_remarks(file)) remarks.add(std::move(remark));
+    for (const SkippedSample& skipped : summary.result.skipped) remarks.add("skipped: " + skipped.reason);
+    summary.written = {statistics};
+    for (const Emission& emission : emissions) summary.written.push_back(emission.file);
+    const ReportedRun run{settings.model, settings.data.list, settings.data.shuffle};
+    summary.written.push_back(folder.path() / (statistics.stem().string() + ".report.json"));
+    write_report(summary.written.back(), run, encodings, emissions, emitted, file, remarks);
+    summary.emit_seconds = seconds_since(emit_start);
+    summary.statistics = summarize_statistics(file);
+    summary.shuffle_seed = settings.data.shuffle;
+    summary.convergence = convergence_summary(file, emissions, assignment);
+    summary.explanation = ExplainOptions(settings.explain).text(emissions, assignment, graph, file);
+    summary.costs = settings.run.perf;
+    print_summary(console, summary, remarks, settings.json);
+    return settings.run.strict && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
+}
+
+}  // namespace qcalib
