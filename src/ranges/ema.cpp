@@ -32,8 +32,14 @@ class MovingRange {
             average_ = gathered_;
             return;
         }
-        average_->min = momentum_ * average_->min + (1 - momentum_) * gathered_.min;
-        average_->max = momentum_ * average_->max + (1 - momentum_) * gathered_.max;
+        average_->min = next(average_->min, gathered_.min);
+        average_->max = next(average_->max, gathered_.max);
+    }
+    // In the observers' own arithmetic: float32, the factors rounded to it.
+    double next(double average, double value) const {
+        const float kept = static_cast<float>(average) * static_cast<float>(momentum_);
+        const float added = static_cast<float>(value) * static_cast<float>(1 - momentum_);
+        return static_cast<double>(kept + added);
     }
 
     double momentum_;
@@ -52,7 +58,8 @@ class ExponentialMovingAverage final : public RangeMethod {
                "Late samples weigh more than early ones.";
     }
     std::string source() const override {
-        return "MQBench's EMAMinMaxObserver; Quanto and QAT observers average alike. With group=16 the least "
+        return "MQBench's EMAMinMaxObserver, in its float32 arithmetic; Quanto and QAT observers average "
+               "alike. With group=16 the least "
                "and greatest of 16 samples at a time are averaged, as Samsung ONE does "
                "(sample-moving-average is its arithmetic in float32).";
     }
