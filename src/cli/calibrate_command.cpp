@@ -32,6 +32,11 @@ void add_run_options(CLI::App& app, RunSettings& run) {
     app.add_option("--dump-input", run.dump_input,
                    "Folder to write each sample to as the model sees it (.npy)")
         ->group(group);
+    app.add_option(
+           "--export-inputs", run.export_inputs,
+           "Folder to write the samples to as the converter reads them (raw float32, channels last where "
+           "it has them), with input_list.txt")
+        ->group(group);
     app.add_flag("--reference-kernels", run.reference_kernels,
                  "Use the plain kernels the fast ones are tested against")
         ->group(group);

@@ -2,16 +2,21 @@
 
 #include <chrono>
 
+#include "audit/allow_list.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
+#include "cli/audit_run.h"
 #include "cli/calibration_summary.h"
 #include "cli/checks.h"
 #include "cli/convergence_summary.h"
 #include "cli/explain_options.h"
+#include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/output_folder.h"
 #include "cli/report_file.h"
 #include "ranges/mask_like.h"
+#include "report/audit_report.h"
 #include "runtime/isa.h"
 
 namespace qcalib {
@@ -53,6 +58,48 @@ CalibrationOptions calibration_options(const RunSettings& run, const DataOptions
     return options;
 }
 
+// The emission whose encodings are audited.
+const Emission& audited_emission(const AuditAfterwards& audit, const std::vector<Emission>& emissions) {
+    std::vector<std::string> names;
+    for (const Emission& emission : emissions) {
+        if (emission.target.name == audit.target) return emission;
+        names.push_back(emission.target.name);
+    }
+    if (emissions.size() == 1 && audit.target.empty()) return emissions.front();
+    fail("audit.target: expected one of the targets that are emitted ({}), found '{}'{}", join(names, ", "),
+         printable(audit.target), did_you_mean(audit.target, names));
+}
+
+void check_audit(const AuditAfterwards& audit, const std::vector<Emission>& emissions) {
+    if (audit.logs.empty()) return;
+    audited_emission(audit, emissions);
+    for (const std::string& file : audit.logs) {
+        if (!std::filesystem::is_regular_file(file))
+            fail("{}: expected a converter's log, found no file", printable(file));
+    }
+    if (!audit.allow.empty()) read_allow_list(audit.allow);
+}
+
+// Compares what was written with the logs and writes <stem>.audit.json to the folder.
+AuditResult audit_emitted(const CalibrationSettings& settings, const std::vector<Emission>& emissions,
+                          const std::filesystem::path& statistics, const std::filesystem::path& output,
+                          Remarks& remarks) {
+    const Emission& emission = audited_emission(settings.audit, emissions);
+    AuditSettings audit;
+    audit.encodings = emission.file.string();
+    audit.logs = settings.audit.logs;
+    audit.model = settings.model;
+    audit.statistics = statistics.string();
+    audit.target = emission.target.name;
+    audit.allow = settings.audit.allow;
+    for (const std::string& config : settings.encodings.target_configs) {
+        if (parse_target(read_text_file(config), config).name == audit.target) audit.target_config = config;
+    }
+    AuditResult result = run_audit(audit, remarks);
+    write_file(output, to_json(result));
+    return result;
+}
+
 void check_operators(const std::string& model, const Graph& graph) {
     const std::vector<std::string> missing = missing_operators(graph, builtin_kernels());
     if (missing.empty()) return;
@@ -85,11 +132,16 @@ PreparedCalibration prepare_calibration(const CalibrationSettings& settings, Rem
     for (const std::string& remark : prepared.model.remarks) remarks.add(remark);
     checks.passed([&] { check_operators(settings.model, graph); });
     if (targets_known) {
+        checks.passed([&] { check_audit(settings.audit, prepared.emissions); });
         checks.passed([&] { encodings.complete(prepared.assignment, graph, prepared.emissions, remarks); });
         checks.passed([&] { ExplainOptions(settings.explain).check(graph, prepared.emissions); });
         checks.passed([&] {
             TensorOptions(settings.tensors).apply(graph, prepared.emissions, prepared.assignment, options);
         });
+    }
+    std::vector<std::int64_t> moved_ranks;
+    if (!settings.run.export_inputs.empty() && targets_known) {
+        checks.passed([&] { moved_ranks = channels_last_ranks(prepared.emissions); });
     }
     const bool inputs_known = data.inputs(graph, prepared.inputs, checks) && checks.passed([&] {
         options.carries = data.carries(graph, prepared.inputs, remarks);
@@ -97,6 +149,10 @@ PreparedCalibration prepare_calibration(const CalibrationSettings& settings, Rem
     if (inputs_known && pictures_known &&
         checks.passed([&] { SampleReader(prepared.inputs, data.preprocessing()); })) {
         checks.passed([&] { prepared.samples = data.samples(prepared.inputs, prepared.group, remarks); });
+    }
+    if (!settings.run.export_inputs.empty() && inputs_known) {
+        checks.passed(
+            [&] { options.export_inputs.emplace(settings.run.export_inputs, prepared.inputs, moved_ranks); });
     }
     checks.throw_if_any();
     const std::string tensors = std::move(options.settings);
@@ -123,6 +179,8 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     if (!settings.run.dump_input.empty()) {
         options.dump_inputs = dump_folder.emplace(settings.run.dump_input).path();
     }
+    std::optional<OutputFolder> export_folder;
+    if (options.export_inputs) export_folder.emplace(settings.run.export_inputs);
     console.note("pictures: " + describe(reader.preprocessing()));
     const EncodingOptions encodings(settings.encodings);
     for (const Emission& emission : emissions) console.note(encodings.describe(emission.target));
@@ -133,6 +191,7 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     }();
     folder.keep();
     if (dump_folder) dump_folder->keep();
+    if (export_folder) export_folder->keep();
 
     const Clock::time_point emit_start = Clock::now();
     const StatisticsFile file(statistics);
@@ -142,6 +201,15 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     for (const SkippedSample& skipped : summary.result.skipped) remarks.add("skipped: " + skipped.reason);
     summary.written = {statistics};
     for (const Emission& emission : emissions) summary.written.push_back(emission.file);
+    std::optional<std::filesystem::path> list;
+    if (options.export_inputs)
+        summary.written.push_back(list.emplace(options.export_inputs->write_list(file)));
+    summary.commands = hand_over_commands(emissions, assignment, settings.model, list);
+    std::optional<AuditResult> audited;
+    if (!settings.audit.logs.empty()) {
+        summary.written.push_back(folder.path() / (output_stem(settings.model) + ".audit.json"));
+        audited = audit_emitted(settings, emissions, statistics, summary.written.back(), remarks);
+    }
     const ReportedRun run{settings.model, settings.data.list, settings.data.shuffle};
     summary.written.push_back(folder.path() / (statistics.stem().string() + ".report.json"));
     write_report(summary.written.back(), run, encodings, emissions, emitted, file, remarks);
@@ -152,6 +220,9 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     summary.explanation = ExplainOptions(settings.explain).text(emissions, assignment, graph, file);
     summary.costs = settings.run.perf;
     print_summary(console, summary, remarks, settings.json);
+    if (audited && !settings.json)
+        console.print("\n" + audit_text(*audited, settings.audit.all, console.width()));
+    if (audited && audited->objections()) return ExitCode::findings;
     return settings.run.strict && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
 }
 

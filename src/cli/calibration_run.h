@@ -23,9 +23,18 @@ struct RunSettings {
     std::optional<double> mask_below;
     std::string isa = "best";
     std::string dump_input;
+    std::string export_inputs;  // folder for the samples as a converter reads them
     bool reference_kernels = false;
     bool perf = false;
     bool strict = false;
+};
+
+// What a converter made of the encodings, to be audited right after they were written.
+struct AuditAfterwards {
+    std::vector<std::string> logs;  // none: no audit
+    std::string target;             // whose encodings; "": the only target's
+    std::string allow;
+    bool all = false;  // list what was applied as well
 };
 
 // All that a calibration is told, by the flags of 'qcalib calibrate' or by a pipeline.
@@ -36,6 +45,7 @@ struct CalibrationSettings {
     EncodingSettings encodings;
     TensorSettings tensors;
     std::vector<std::string> explain;
+    AuditAfterwards audit;
     RunSettings run;
     bool json = false;  // the summary as one JSON object
 };

@@ -160,6 +160,7 @@ void print_json(const Console& console, const CalibrationSummary& summary, const
                        {"data", seconds.data},
                        {"forward", seconds.forward},
                        {"statistics", seconds.statistics}};
+    json["commands"] = summary.commands;
     add_ending(json, summary.written, summary.explanation, remarks);
     if (summary.costs) {
         const Costs costs = costs_of(summary);
@@ -176,7 +177,12 @@ void print_summary(const Console& console, const CalibrationSummary& summary, co
         print_json(console, summary, remarks);
         return;
     }
-    if (!console.quiet()) print_tables(console, summary);
+    if (!console.quiet()) {
+        print_tables(console, summary);
+        if (!summary.commands.empty()) {
+            console.print("\nto hand over:\n  " + join(summary.commands, "\n  ") + "\n");
+        }
+    }
     console.print(summary.explanation);
     if (summary.costs) print_costs(console, summary);
     console.remarks(remarks);
@@ -185,7 +191,7 @@ void print_summary(const Console& console, const CalibrationSummary& summary, co
 void print_summary(const Console& console, const EmissionSummary& summary, const Remarks& remarks,
                    bool json) {
     if (json) {
-        Json object = {{"convergence", summary.convergence}};
+        Json object = {{"convergence", summary.convergence}, {"commands", summary.commands}};
         add_ending(object, summary.written, summary.explanation, remarks);
         print(console, object);
         return;
@@ -193,6 +199,7 @@ void print_summary(const Console& console, const EmissionSummary& summary, const
     for (const std::filesystem::path& file : summary.written) console.print(printable(file.string()) + "\n");
     console.print(summary.explanation);
     console.note("convergence: " + join(summary.convergence, "\n  "));
+    if (!summary.commands.empty()) console.note("to hand over:\n  " + join(summary.commands, "\n  "));
     console.remarks(remarks);
 }
 

@@ -20,7 +20,8 @@ struct CalibrationSummary {
     std::optional<std::uint64_t> shuffle_seed;
     std::vector<std::string> convergence;
     std::vector<std::filesystem::path> written;
-    std::string explanation;  // of --explain
+    std::vector<std::string> commands;  // that hand the files to converters
+    std::string explanation;            // of --explain
     double load_seconds = 0;
     double emit_seconds = 0;
     bool costs = false;  // whether what operators and stages cost is asked for
@@ -34,6 +35,7 @@ void print_summary(const Console& console, const CalibrationSummary& summary, co
 // What 'qcalib emit' says at its end; printed in the same way.
 struct EmissionSummary {
     std::vector<std::filesystem::path> written;
+    std::vector<std::string> commands;
     std::vector<std::string> convergence;
     std::string explanation;
 };

@@ -6,6 +6,7 @@
 #include "cli/convergence_summary.h"
 #include "cli/encoding_options.h"
 #include "cli/explain_options.h"
+#include "cli/hand_over.h"
 #include "cli/output_folder.h"
 #include "cli/report_file.h"
 #include "cli/subcommands.h"
@@ -62,6 +63,7 @@ class EmitCommand : public Command {
         summary.written.push_back(folder.path() / (output_stem(model_) + ".report.json"));
         write_report(summary.written.back(), {model_, "", {}}, encodings_, emissions, emitted, statistics,
                      remarks);
+        summary.commands = hand_over_commands(emissions, assignment, model_, {});
         summary.convergence = convergence_summary(statistics, emissions, assignment);
         summary.explanation = explain_.text(emissions, assignment, *model.graph, statistics);
         print_summary(console, summary, remarks, json);

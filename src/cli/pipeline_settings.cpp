@@ -61,6 +61,15 @@ class Binding {
         methods("calibration.weight-method", settings.encodings.weight_methods);
         targets(settings.encodings);
         settings.explain = pipeline_.texts("report.explain");
+        settings.audit.logs = pipeline_.texts("audit.log");
+        settings.audit.target = pipeline_.text("audit.target");
+        settings.audit.allow = pipeline_.text("audit.allow");
+        settings.audit.all = pipeline_.boolean("audit.all", false);
+        for (const char* key : {"audit.target", "audit.allow"}) {
+            if (settings.audit.logs.empty() && pipeline_.has(key)) {
+                faults_.add(pipeline_.place(key), fmt::format("{}: expected audit.log beside it", key));
+            }
+        }
         settings.run.perf = pipeline_.boolean("report.costs", settings.run.perf);
         settings.json = pipeline_.text("report.format") == "json";
         name_flags();
@@ -122,6 +131,7 @@ class Binding {
         run.checkpoint = pipeline_.integer("calibration.checkpoint");
         run.mask_below = pipeline_.real("calibration.mask-below");
         run.isa = pipeline_.text("calibration.isa", run.isa);
+        run.export_inputs = pipeline_.text("calibration.export-inputs");
         run.dump_input = pipeline_.text("calibration.dump-input");
         run.reference_kernels = pipeline_.boolean("calibration.reference-kernels", run.reference_kernels);
         run.strict = pipeline_.boolean("calibration.strict", run.strict);

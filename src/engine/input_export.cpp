@@ -36,10 +36,6 @@ Tensor channels_last(const Tensor& tensor) {
     return copy;
 }
 
-bool has_order(const Shape& shape) {
-    return shape.size() >= 3 && shape.size() <= 5;
-}
-
 }  // namespace
 
 std::string sample_text(std::uint64_t sample) {
@@ -58,9 +54,9 @@ std::string file_part(const std::string& input) {
 }
 
 InputExport::InputExport(std::filesystem::path folder, std::span<const InputSpec> inputs,
-                         std::vector<bool> channels_last)
+                         std::vector<std::int64_t> channels_last_ranks)
     : folder_(std::filesystem::absolute(std::move(folder)).lexically_normal()),
-      channels_last_(std::move(channels_last)) {
+      channels_last_ranks_(std::move(channels_last_ranks)) {
     if (has_blank(folder_.string())) {
         fail("{}: expected a folder without blanks, at which converters split a line of input_list.txt",
              printable(folder_.string()));
@@ -81,7 +77,9 @@ std::filesystem::path InputExport::file_of(const std::string& number, std::size_
 void InputExport::write(const std::string& number, std::span<const Tensor> inputs) const {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         Tensor tensor = as_float32(inputs[i], names_[i]);
-        if (channels_last_[i] && has_order(tensor.shape())) tensor = channels_last(tensor);
+        const auto rank = static_cast<std::int64_t>(tensor.shape().size());
+        const bool is_moved = rank >= 3 && rank <= 5 && std::ranges::count(channels_last_ranks_, rank) > 0;
+        if (is_moved) tensor = channels_last(tensor);
         const std::span<const std::byte> bytes = tensor.view().bytes();
         write_file(file_of(number, i), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     }

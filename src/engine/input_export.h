@@ -16,10 +16,10 @@ namespace qcalib {
 // sample, and input_list.txt, which names them.
 class InputExport {
   public:
-    // `channels_last` says of each input whether its channels (axis 1) are written last. Errors where the
-    // folder's absolute path or an input's name cannot stand in a list, whose items blanks separate.
+    // Inputs of these ranks (3 to 5) are written with their channels (axis 1) last. Errors where the folder's
+    // absolute path or an input's name cannot stand in a list, whose items blanks separate.
     InputExport(std::filesystem::path folder, std::span<const InputSpec> inputs,
-                std::vector<bool> channels_last);
+                std::vector<std::int64_t> channels_last_ranks);
 
     // Writes one sample's files; `inputs` are row-major. Safe to call from several threads.
     void write(const std::string& number, std::span<const Tensor> inputs) const;
@@ -32,7 +32,7 @@ class InputExport {
 
     std::filesystem::path folder_;  // absolute
     std::vector<std::string> names_;
-    std::vector<bool> channels_last_;
+    std::vector<std::int64_t> channels_last_ranks_;
 };
 
 // How files of a sample are called: "000012", of a step "000003.000017".

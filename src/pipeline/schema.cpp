@@ -74,6 +74,10 @@ PipelineSection document_section() {
                  .otherwise = "statistics alone",
                  .section = "target",
                  .flag = "--emit"},
+                {.name = "audit",
+                 .type = section,
+                 .description = "Whether a converter used the encodings.",
+                 .section = "audit"},
                 {.name = "report",
                  .type = section,
                  .description = "What the run tells at its end.",
@@ -295,6 +299,13 @@ PipelineSection calibration_section() {
                  .otherwise = "false",
                  .is_literal = true,
                  .flag = "--reference-kernels"},
+                {.name = "export-inputs",
+                 .type = text,
+                 .description = "Folder to write the samples to as the converter reads them, with "
+                                "`input_list.txt`.",
+                 .otherwise = "none",
+                 .example = "converter-inputs",
+                 .flag = "--export-inputs"},
                 {.name = "dump-input",
                  .type = text,
                  .description = "Folder to write each sample to as the model sees it (`.npy`).",
@@ -409,6 +420,43 @@ PipelineSection target_section() {
     };
 }
 
+PipelineSection audit_section() {
+    return {
+        .name = "audit",
+        .description =
+            "What a converter made of the encodings (docs/audit.md), compared with those just "
+            "written, which must be the same as those it was given. Writes `<stem>.audit.json`; "
+            "findings make the exit code 1.",
+        .keys =
+            {
+                {.name = "log",
+                 .type = path,
+                 .count = some,
+                 .description = "What the converter printed, or encodings it dumped (`qcalib list logs`).",
+                 .otherwise = "no audit",
+                 .example = "quantize.log",
+                 .flag = "--log"},
+                {.name = "target",
+                 .type = text,
+                 .description = "Whose encodings the converter was given, where there are several targets.",
+                 .otherwise = "the only one",
+                 .example = "snpe"},
+                {.name = "allow",
+                 .type = path,
+                 .description = "A YAML file with the findings that are accepted.",
+                 .otherwise = "none",
+                 .example = "accepted.yaml",
+                 .flag = "--allow"},
+                {.name = "all",
+                 .type = boolean,
+                 .description = "List tensors whose encoding was applied as well.",
+                 .otherwise = "false",
+                 .is_literal = true,
+                 .flag = "--all"},
+            },
+    };
+}
+
 PipelineSection report_section() {
     return {
         .name = "report",
@@ -458,7 +506,7 @@ std::vector<std::string> PipelineSection::key_names() const {
 std::span<const PipelineSection> pipeline_schema() {
     static const std::vector<PipelineSection> sections = {
         document_section(),  data_section(),   selection_section(), calibration_section(),
-        encodings_section(), target_section(), report_section(),
+        encodings_section(), target_section(), audit_section(),     report_section(),
     };
     return sections;
 }

@@ -1,6 +1,7 @@
 #include "target/target.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -83,6 +84,12 @@ Target load_target(const std::string& name, const std::optional<std::filesystem:
     }
     const std::vector<std::string> names = builtin_target_names();
     fail("target '{}': expected one of {}{}", printable(name), join(names, ", "), did_you_mean(name, names));
+}
+
+std::span<const std::string_view> hand_over_places() {
+    static constexpr std::array<std::string_view, 7> places{
+        "model", "encodings", "list", "stem", "activation_bits", "weight_bits", "bias_bits"};
+    return places;
 }
 
 }  // namespace qcalib

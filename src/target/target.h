@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encoding/encoding.h"
@@ -144,6 +146,17 @@ struct NamedLeastRange {
     double value = 0;
 };
 
+// How encodings are handed to the converter.
+struct HandOver {
+    std::vector<std::int64_t> channels_last_ranks;  // of inputs that it keeps with their channels last
+    // What a user runs, in this order, with {model}, {encodings}, {list}, {stem}, {activation_bits},
+    // {weight_bits} and {bias_bits} to be filled in.
+    std::vector<std::string> commands;
+    Evidence evidence;
+};
+// The names between braces that a command may have.
+std::span<const std::string_view> hand_over_places();
+
 // A compiler or device: the rules of configs/targets/<name>.yaml.
 struct Target {
     std::string name;
@@ -169,6 +182,7 @@ struct Target {
     std::vector<FixedRule> fixed_rules;
     std::optional<BiasRule> biases;
     SimulationRule simulation;
+    HandOver hand_over;
     std::vector<NamedLeastRange> least_ranges;
     bool scale_is_multiplier = false;  // what `scale` means in an override for this target: 1 / step
 

@@ -20,7 +20,7 @@ const std::vector<YamlSection>& schema() {
         {"target",
          {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
           "weight_operands", "no_encoding", "fused_outputs", "fusions", "shared_outputs", "fixed_outputs",
-          "biases", "simulation"}},
+          "biases", "simulation", "hand_over"}},
         {"defaults", {"method", "format", "source", "confidence"}},
         {"arithmetic",
          {"least_range", "least_ranges", "scale_is", "rounding", "power_of_two", "include_zero", "nonfinite",
@@ -30,6 +30,7 @@ const std::vector<YamlSection>& schema() {
          {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "method", "source",
           "confidence"}},
         {"constants", {"width_of", "symmetric", "source", "confidence"}},
+        {"hand_over", {"channels_last_ranks", "commands", "source", "confidence"}},
         {"weight_operands",
          {"operators", "input", "per_channel", "channel_axis", "transposed_by", "source", "confidence"}},
         {"no_encoding", {"operators", "inputs", "source", "confidence"}},
@@ -281,6 +282,32 @@ BiasRule read_biases(const YamlMap& map) {
     return rule;
 }
 
+// The names between braces of a command that are none of hand_over_places().
+std::vector<std::string> unknown_places(const std::string& command) {
+    std::vector<std::string> unknown;
+    for (std::size_t open = command.find('{'); open != std::string::npos;
+         open = command.find('{', open + 1)) {
+        const std::string name = command.substr(open + 1, command.find('}', open) - open - 1);
+        if (std::ranges::count(hand_over_places(), name) == 0) unknown.push_back(name);
+    }
+    return unknown;
+}
+
+HandOver read_hand_over(const YamlMap& map) {
+    HandOver rule;
+    rule.channels_last_ranks = map.integers("channels_last_ranks", 3, 5);
+    rule.commands = map.texts("commands");
+    for (const std::string& command : rule.commands) {
+        for (const std::string& name : unknown_places(command)) {
+            const std::vector<std::string> known(hand_over_places().begin(), hand_over_places().end());
+            map.fault("commands", fmt::format("commands: expected one of {} between braces, found '{}'{}",
+                                              join(known, ", "), name, did_you_mean(name, known)));
+        }
+    }
+    rule.evidence = read_evidence(map);
+    return rule;
+}
+
 SimulationRule read_simulation(const YamlMap& map) {
     SimulationRule rule;
     SimulationSwitches& switches = rule.switches;
@@ -332,6 +359,7 @@ Target parse_target(const std::string& text, const std::string& file) {
     read_optional_list(map, "shared_outputs", into_target(read_shared_output));
     read_optional_list(map, "fixed_outputs", into_target(read_fixed_output));
     if (map.has("biases")) target.biases = read_biases(map.map("biases", "biases"));
+    if (map.has("hand_over")) target.hand_over = read_hand_over(map.map("hand_over", "hand_over"));
     if (map.has("simulation")) target.simulation = read_simulation(map.map("simulation", "simulation"));
     faults.throw_if_any();
     return target;

@@ -62,9 +62,9 @@ TEST_CASE("an input that is to have its channels last is written so, as float32"
     const std::vector<InputSpec> inputs = {input("image")};
     const std::vector<float> values = {1, 2, 3, 4, 5, 6};  // two channels of three pixels
     const std::vector<Tensor> sample = {Tensor::of<float>({1, 2, 1, 3}, values)};
-    InputExport(folder.path(), inputs, {true}).write("000000", sample);
+    InputExport(folder.path(), inputs, {4}).write("000000", sample);
     CHECK(floats_of(folder.path() / "000000.image.raw") == std::vector<float>{1, 4, 2, 5, 3, 6});
-    InputExport(folder.path(), inputs, {false}).write("000001", sample);
+    InputExport(folder.path(), inputs, {3, 5}).write("000001", sample);
     CHECK(floats_of(folder.path() / "000001.image.raw") == values);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("integers are written as float32") {
     const Folder folder("qcalib_input_export_integers");
     const std::vector<InputSpec> inputs = {input("ids")};
     const std::vector<std::int64_t> values = {-3, 7};
-    InputExport(folder.path(), inputs, {true})
+    InputExport(folder.path(), inputs, {4})
         .write("000000", std::vector<Tensor>{Tensor::of<std::int64_t>({1, 2}, values)});
     CHECK(floats_of(folder.path() / "000000.ids.raw") == std::vector<float>{-3, 7});
 }
@@ -83,11 +83,11 @@ TEST_CASE("the list has a line for each counted sample, with names only where th
     const StatisticsFile statistics = rows_file(folder.path() / "s.qstats", numbers, false);
     const std::string at = folder.path().string();
     const std::vector<InputSpec> one = {input("a")};
-    const fs::path list = InputExport(folder.path(), one, {false}).write_list(statistics);
+    const fs::path list = InputExport(folder.path(), one, {}).write_list(statistics);
     CHECK(list == folder.path() / "input_list.txt");
     CHECK(read_text_file(list) == at + "/000000.a.raw\n" + at + "/000002.a.raw\n");
     const std::vector<InputSpec> two = {input("a/x:0"), input("b")};
-    InputExport(folder.path(), two, {false, false}).write_list(statistics);
+    InputExport(folder.path(), two, {}).write_list(statistics);
     CHECK(read_text_file(list) == "a/x:0:=" + at + "/000000.a_x_0.raw b:=" + at + "/000000.b.raw\n" +
                                       "a/x:0:=" + at + "/000002.a_x_0.raw b:=" + at + "/000002.b.raw\n");
 }
@@ -97,7 +97,7 @@ TEST_CASE("a step of a sequence is a sample of its own") {
     const std::vector<std::uint64_t> numbers = {step_number(0, 0), step_number(3, 0), step_number(3, 1)};
     const StatisticsFile statistics = rows_file(folder.path() / "s.qstats", numbers, true);
     const std::vector<InputSpec> one = {input("a")};
-    const fs::path list = InputExport(folder.path(), one, {false}).write_list(statistics);
+    const fs::path list = InputExport(folder.path(), one, {}).write_list(statistics);
     const std::string at = folder.path().string();
     CHECK(read_text_file(list) ==
           at + "/000000.000000.a.raw\n" + at + "/000003.000000.a.raw\n" + at + "/000003.000001.a.raw\n");
@@ -106,10 +106,9 @@ TEST_CASE("a step of a sequence is a sample of its own") {
 TEST_CASE("what cannot stand in a list is refused by name") {
     const std::vector<InputSpec> one = {input("a b")};
     const std::vector<InputSpec> two = {input("a b"), input("c")};
-    CHECK_NOTHROW(InputExport("inputs", one, {false}));
-    CHECK_THROWS_WITH_AS(InputExport("inputs", two, {false, false}),
-                         doctest::Contains("input 'a b': expected"), Error);
-    CHECK_THROWS_WITH_AS(InputExport("my inputs", one, {false}), doctest::Contains("without blanks"), Error);
+    CHECK_NOTHROW(InputExport("inputs", one, {}));
+    CHECK_THROWS_WITH_AS(InputExport("inputs", two, {}), doctest::Contains("input 'a b': expected"), Error);
+    CHECK_THROWS_WITH_AS(InputExport("my inputs", one, {}), doctest::Contains("without blanks"), Error);
 }
 
 }  // namespace

@@ -135,7 +135,16 @@ TEST_CASE("an unknown key is an error at its place that lists the keys and offer
                 "arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, "
                 "fused_outputs, fusions, shared_outputs, fixed_outputs, biases, "
-                "simulation");
+                "simulation, hand_over");
+}
+
+TEST_CASE("a command with a place that nothing fills is an error that offers the nearest") {
+    check_fault(
+        good +
+            "hand_over: {channels_last_ranks: [4], commands: ['run {modell}'], source: guess, confidence: "
+            "assumed}\n",
+        "chip.yaml:31:49: commands: expected one of model, encodings, list, stem, activation_bits, "
+        "weight_bits, bias_bits between braces, found 'modell' (did you mean 'model'?)");
 }
 
 TEST_CASE("a misplaced key is told where it belongs") {
@@ -225,7 +234,8 @@ TEST_CASE("a section that is no map and a list that is none are errors") {
     check_fault("just text",
                 "chip.yaml:1:1: target: expected a map with name, summary, defaults, arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, fused_outputs, "
-                "fusions, shared_outputs, fixed_outputs, biases, simulation, found 'just text'");
+                "fusions, shared_outputs, fixed_outputs, biases, simulation, hand_over, found "
+                "'just text'");
 }
 
 TEST_CASE("an input with two rules is an error") {
