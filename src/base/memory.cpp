@@ -1,6 +1,8 @@
 #include "base/memory.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -13,6 +15,18 @@ void give_freed_memory_back() {
     constexpr int bytes = 256 * 1024;
     ::mallopt(M_MMAP_THRESHOLD, bytes);
 #endif
+}
+
+std::uint64_t available_memory() {
+    std::ifstream file("/proc/meminfo");
+    std::string key;
+    std::uint64_t kibibytes = 0;
+    std::string unit;
+    while (file >> key >> kibibytes) {
+        std::getline(file, unit);
+        if (key == "MemAvailable:") return kibibytes * 1024;
+    }
+    return 0;
 }
 
 }  // namespace qcalib

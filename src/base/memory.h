@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace qcalib {
 
 // Makes the allocator give blocks of 256 KiB and more back to the system once they are freed, for the whole
@@ -7,5 +9,8 @@ namespace qcalib {
 // threads then leave holes: a long run would take more memory than a short one. To be called once, at the
 // start of main().
 void give_freed_memory_back();
+
+// Bytes the system can still give without swapping, or 0 where it does not say.
+std::uint64_t available_memory();
 
 }  // namespace qcalib

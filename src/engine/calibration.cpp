@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include <tbb/task_arena.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "dataset/sequence.h"
 #include "engine/resume.h"
@@ -29,19 +29,6 @@ constexpr std::size_t layout_samples = 8;  // that the layout check looks at
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Bytes the system can still give without swapping, or 0 where it does not say.
-std::uint64_t available_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string key;
-    std::uint64_t kibibytes = 0;
-    std::string unit;
-    while (file >> key >> kibibytes) {
-        std::getline(file, unit);
-        if (key == "MemAvailable:") return kibibytes * 1024;
-    }
-    return 0;
 }
 
 // A sample's way through the pipeline.

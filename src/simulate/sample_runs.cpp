@@ -1,7 +1,6 @@
 #include "simulate/sample_runs.h"
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 #include <tbb/global_control.h>
@@ -9,6 +8,7 @@
 #include <tbb/task_arena.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "dataset/sequence.h"
 #include "engine/calibration.h"
@@ -23,18 +23,6 @@ struct Token {
     std::vector<std::unique_ptr<StepResult>> results;
     std::string skipped_because;
 };
-
-std::uint64_t available_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string key;
-    std::uint64_t kibibytes = 0;
-    std::string unit;
-    while (file >> key >> kibibytes) {
-        std::getline(file, unit);
-        if (key == "MemAvailable:") return kibibytes * 1024;
-    }
-    return 0;
-}
 
 class Runs {
   public:
