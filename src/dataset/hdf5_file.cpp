@@ -5,9 +5,11 @@
 #include <bit>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <hdf5.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -113,6 +115,26 @@ DataType type_of(hid_t type) {
     if (H5Tget_precision(type) != 8 * size || H5Tget_offset(type) != 0) return DataType::undefined;
     if (kind == H5T_FLOAT) return float_type(type, size);
     return integer_type(H5Tget_sign(type) == H5T_SGN_2, size);
+}
+
+// How many bytes a zlib stream holds, up to `most` and one more; 0 where it is damaged.
+std::uint64_t inflated_size(std::span<const std::byte> stream, std::uint64_t most) {
+    z_stream state = {};
+    if (::inflateInit(&state) != Z_OK) return 0;
+    std::vector<Bytef> window(std::size_t{1} << 16);
+    state.next_in =
+        const_cast<Bytef*>(reinterpret_cast<const Bytef*>(stream.data()));  // NOLINT: it only reads
+    state.avail_in = static_cast<uInt>(stream.size());
+    std::uint64_t held = 0;
+    int status = Z_OK;
+    while (status == Z_OK && held <= most) {
+        state.next_out = window.data();
+        state.avail_out = static_cast<uInt>(window.size());
+        status = ::inflate(&state, Z_NO_FLUSH);
+        held += window.size() - state.avail_out;
+    }
+    ::inflateEnd(&state);
+    return status == Z_STREAM_END ? held : 0;
 }
 
 }  // namespace
@@ -241,6 +263,86 @@ struct Hdf5File::Implementation {
         return dataset;
     }
 
+    // The library takes a chunk of whatever size its file gives: one that holds less than it should would be
+    // read beyond its end. So each chunk of the rows from `first` on is looked at before.
+    void check_chunks(const Dataset& dataset, std::uint64_t first, std::uint64_t rows,
+                      const std::string& name) const {
+        const Handle plist(H5Dget_create_plist(dataset.set.get()), H5Pclose);
+        if (!plist.valid() || H5Pget_layout(plist.get()) != H5D_CHUNKED) return;
+        const Shape& shape = dataset.descriptor.shape;
+        std::vector<hsize_t> chunk(shape.size());
+        if (H5Pget_chunk(plist.get(), static_cast<int>(chunk.size()), chunk.data()) !=
+                static_cast<int>(chunk.size()) ||
+            std::ranges::count(chunk, 0U) > 0) {
+            fail("{}: damaged: its chunks have another rank", shown_set(name));
+        }
+        const std::vector<H5Z_filter_t> filters = filters_of(plist, name);
+        std::uint64_t chunk_bytes = size_of(dataset.descriptor.type);
+        for (const hsize_t side : chunk) {
+            if (side > most_compression * bytes / std::max<std::uint64_t>(chunk_bytes, 1))
+                fail("{}: damaged: its chunks cannot come from a file of {} bytes", shown_set(name), bytes);
+            chunk_bytes *= side;
+        }
+        std::vector<hsize_t> at(shape.size(), 0);
+        at.front() = first / chunk.front() * chunk.front();
+        const auto next = [&] {
+            for (std::size_t axis = at.size(); axis-- > 0;) {
+                at[axis] += chunk[axis];
+                const auto end = axis == 0 ? first + rows : static_cast<std::uint64_t>(shape[axis]);
+                if (at[axis] < end) return true;
+                at[axis] = axis == 0 ? at[axis] : 0;
+            }
+            return false;
+        };
+        do {
+            check_chunk(dataset, at, filters, chunk_bytes, name);
+        } while (next());
+    }
+
+    std::vector<H5Z_filter_t> filters_of(const Handle& plist, const std::string& name) const {
+        std::vector<H5Z_filter_t> filters;
+        const int count = H5Pget_nfilters(plist.get());
+        for (int i = 0; i < count; ++i) {
+            unsigned flags = 0;
+            std::size_t values = 0;
+            const H5Z_filter_t filter = H5Pget_filter2(plist.get(), static_cast<unsigned>(i), &flags, &values,
+                                                       nullptr, 0, nullptr, nullptr);
+            if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
+                filter != H5Z_FILTER_FLETCHER32) {
+                fail("{}: expected data that are not compressed or by gzip, found filter {}", shown_set(name),
+                     filter);
+            }
+            filters.push_back(filter);
+        }
+        return filters;
+    }
+
+    void check_chunk(const Dataset& dataset, const std::vector<hsize_t>& at,
+                     const std::vector<H5Z_filter_t>& filters, std::uint64_t expected,
+                     const std::string& name) const {
+        unsigned mask = 0;
+        haddr_t address = HADDR_UNDEF;
+        hsize_t stored = 0;
+        if (H5Dget_chunk_info_by_coord(dataset.set.get(), at.data(), &mask, &address, &stored) < 0)
+            fail("{}: cannot be read: {}", shown_set(name), last_error());
+        if (address == HADDR_UNDEF) return;  // never written: zeros
+        if (stored > bytes)
+            fail("{}: damaged: a chunk of {} bytes in a file of {}", shown_set(name), stored, bytes);
+        std::vector<std::byte> chunk(stored);
+        if (H5Dread_chunk(dataset.set.get(), H5P_DEFAULT, at.data(), &mask, chunk.data()) < 0)
+            fail("{}: cannot be read: {}", shown_set(name), last_error());
+        std::uint64_t held = stored;
+        for (std::size_t i = filters.size(); i-- > 0;) {
+            if ((mask >> i & 1U) != 0) continue;
+            if (filters[i] == H5Z_FILTER_FLETCHER32) held -= std::min<std::uint64_t>(held, 4);
+            if (filters[i] == H5Z_FILTER_DEFLATE)
+                held = inflated_size({chunk.data(), static_cast<std::size_t>(held)}, expected + 4);
+        }
+        if (held != expected) {
+            fail("{}: damaged: a chunk holds {} bytes, expected {}", shown_set(name), held, expected);
+        }
+    }
+
     Tensor read(const Dataset& dataset, const TensorDescriptor& part, hid_t memory_space, hid_t file_space,
                 const std::string& name) const {
         if (part.bytes() / most_compression > bytes) {
@@ -320,6 +422,9 @@ TensorDescriptor Hdf5File::describe(const std::string& dataset) const {
 Tensor Hdf5File::read(const std::string& dataset) const {
     const Entry entry;
     const Implementation::Dataset opened = implementation_->open(dataset);
+    const Shape& shape = opened.descriptor.shape;
+    if (!shape.empty() && opened.descriptor.elements() > 0)
+        implementation_->check_chunks(opened, 0, static_cast<std::uint64_t>(shape.front()), dataset);
     return implementation_->read(opened, opened.descriptor, H5S_ALL, H5S_ALL, dataset);
 }
 
@@ -342,6 +447,7 @@ Tensor Hdf5File::read_row(const std::string& dataset, std::uint64_t row) const {
         H5Sselect_hyperslab(from.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) < 0) {
         fail("{}: cannot be read: {}", shown(dataset), last_error());
     }
+    if (opened.descriptor.elements() > 0) implementation_->check_chunks(opened, row, 1, dataset);
     return implementation_->read(opened, part, into.get(), from.get(), dataset);
 }
 
