@@ -217,7 +217,7 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     summary.statistics = summarize_statistics(file);
     summary.shuffle_seed = settings.data.shuffle;
     summary.convergence = convergence_summary(file, emissions, assignment);
-    summary.explanation = ExplainOptions(settings.explain).text(emissions, assignment, graph, file);
+    summary.explanation = ExplainOptions(settings.explain).text(emissions, emitted, graph, file);
     summary.costs = settings.run.perf;
     print_summary(console, summary, remarks, settings.json);
     if (audited && !settings.json)

@@ -65,7 +65,7 @@ class EmitCommand : public Command {
                      remarks);
         summary.commands = hand_over_commands(emissions, assignment, model_, {});
         summary.convergence = convergence_summary(statistics, emissions, assignment);
-        summary.explanation = explain_.text(emissions, assignment, *model.graph, statistics);
+        summary.explanation = explain_.text(emissions, emitted, *model.graph, statistics);
         print_summary(console, summary, remarks, json);
         return strict_ && !remarks.empty() ? ExitCode::findings : ExitCode::fine;
     }

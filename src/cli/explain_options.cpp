@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "report/explanation.h"
-#include "runtime/kernel_registry.h"
 
 namespace qcalib {
 
@@ -23,16 +22,13 @@ std::size_t samples_with_data(const StatisticsFile& file, std::size_t tensor) {
     return count;
 }
 
-// All encodings for a target, by the names of tensors, and what led to them.
+// The encodings that were written for a target, by the names of tensors, and what led to them.
 class Explainer {
   public:
-    Explainer(const Target& target, const AssignmentOptions& options, const Graph& graph,
-              const ConstantLookup& constant, const StatisticsFile& file)
+    Explainer(const Target& target, const EmittedEncodings& emitted, const StatisticsFile& file)
         : target_(target), file_(file) {
-        Remarks said_already;
-        set_ = assign_encodings(graph, constant, file, target, options, said_already, &decisions_);
-        for (const Decision& decision : decisions_) decision_of_.emplace(decision.tensor, &decision);
-        for (const auto* entries : {&set_.activations, &set_.parameters}) {
+        for (const Decision& decision : emitted.decisions) decision_of_.emplace(decision.tensor, &decision);
+        for (const auto* entries : {&emitted.encodings.activations, &emitted.encodings.parameters}) {
             for (const TensorEncoding& entry : *entries) entry_of_.emplace(entry.tensor, &entry);
         }
     }
@@ -90,8 +86,6 @@ class Explainer {
 
     const Target& target_;
     const StatisticsFile& file_;
-    EncodingSet set_;
-    std::vector<Decision> decisions_;
     std::unordered_map<std::string, const Decision*> decision_of_;
     std::unordered_map<std::string, const TensorEncoding*> entry_of_;
 };
@@ -125,15 +119,13 @@ void ExplainOptions::check(const Graph& graph, std::span<const Emission> emissio
     }
 }
 
-std::string ExplainOptions::text(std::span<const Emission> emissions, const AssignmentOptions& options,
-                                 const Graph& graph, const StatisticsFile& statistics) const {
+std::string ExplainOptions::text(std::span<const Emission> emissions,
+                                 std::span<const EmittedEncodings> emitted, const Graph& graph,
+                                 const StatisticsFile& statistics) const {
     if (patterns_.empty()) return "";
-    const Program program(std::shared_ptr<const Graph>(std::shared_ptr<void>(), &graph), builtin_kernels(),
-                          {});
-    const auto constant = [&](ValueId value) { return program.constant(value); };
     std::string text;
-    for (const Emission& emission : emissions) {
-        const Explainer explainer(emission.target, options, graph, constant, statistics);
+    for (std::size_t i = 0; i < emissions.size(); ++i) {
+        const Explainer explainer(emissions[i].target, emitted[i], statistics);
         for (const Value& value : graph.values) {
             const bool asked = std::any_of(patterns_.begin(), patterns_.end(), [&](const auto& pattern) {
                 return glob_match(pattern, value.name) &&

@@ -26,8 +26,8 @@ class ExplainOptions {
     void check(const Graph& graph, std::span<const Emission> emissions) const;
 
     // For each tensor that was asked for and each target the chain from statistics to encoding; "" where
-    // none was.
-    std::string text(std::span<const Emission> emissions, const AssignmentOptions& options,
+    // none was. `emitted` is in the order of `emissions`.
+    std::string text(std::span<const Emission> emissions, std::span<const EmittedEncodings> emitted,
                      const Graph& graph, const StatisticsFile& statistics) const;
 
     const std::vector<std::string>& patterns() const { return patterns_; }

@@ -32,7 +32,7 @@ std::vector<std::size_t> samples_with_data(const StatisticsFile& file) {
     return samples;
 }
 
-Json statistics_json(const TensorStatistics& statistics) {
+Json statistics_json(const TensorStatistics& statistics, bool extremes_only) {
     Json json = {{"zeros", statistics.zeros},
                  {"nan", statistics.nans},
                  {"positive_infinity", statistics.positive_infinities},
@@ -41,11 +41,7 @@ Json statistics_json(const TensorStatistics& statistics) {
                  {"negative_masks", statistics.negative_masks}};
     if (!statistics.extremes) return json;
     json["range"] = json_of(*statistics.extremes);
-    if (statistics.positive.empty() && statistics.negative.empty() && statistics.zeros == 0) return json;
-    if (statistics.positive.total() + statistics.negative.total() == 0 &&
-        (statistics.extremes->min != 0 || statistics.extremes->max != 0)) {
-        return json;  // extremes alone were kept
-    }
+    if (extremes_only) return json;
     const Moments of_values = moments(statistics);
     json["elements"] = statistics.elements();
     json["mean"] = of_values.mean;
@@ -59,6 +55,13 @@ Json statistics_json(const TensorStatistics& statistics) {
 Json encoding_json(const TensorEncoding& entry) {
     Json json;
     if (entry.axis) json["axis"] = *entry.axis;
+    if (entry.block_axis) json["block_axis"] = *entry.block_axis;
+    if (entry.block_axis) json["block_size"] = entry.block_size;
+    if (entry.encodings.empty()) {  // the type and width alone
+        json["type"] = entry.type == CodeType::floating ? "float" : "int";
+        json["bits"] = entry.bits;
+        return json;
+    }
     Json list = Json::array();
     for (const Encoding& encoding : entry.encodings) {
         list.push_back({{"bits", encoding.bits},
@@ -97,7 +100,7 @@ class TensorList {
             Json& json = entry(tensors[i].name);
             json["constant"] = tensors[i].constant;
             if (!tensors[i].constant) json["samples"] = samples[i];
-            json["statistics"] = statistics_json(file.tensor(i));
+            json["statistics"] = statistics_json(file.tensor(i), file.header().counter.extremes_only);
         }
     }
     void add_target(const ReportedTarget& target) {

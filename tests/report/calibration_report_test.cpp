@@ -80,6 +80,27 @@ TEST_CASE("a report says how to repeat the run") {
     CHECK(Json::parse(report_json(report, statistics.file()))["run"]["shuffle_seed"].is_null());
 }
 
+TEST_CASE("an entry without a range is reported by its type and width, one in blocks with these") {
+    const SmallStatistics statistics;
+    ReportedTarget target = small_target();
+    target.encodings[0].encoding = TensorEncoding{"x", {}, {}, "base"};
+    target.encodings[0].encoding->type = CodeType::floating;
+    target.encodings[0].encoding->bits = 16;
+    target.encodings[1].encoding = TensorEncoding{"unseen", {{}, {}}, 0, "base"};
+    target.encodings[1].encoding->block_axis = 1;
+    target.encodings[1].encoding->block_size = 32;
+    const CalibrationReport report{"1.2", "m.onnx", "", "", {}, {target}, {}};
+    const Json tensors = Json::parse(report_json(report, statistics.file()))["tensors"];
+    const Json& of_x = tensors[0]["targets"][0];
+    CHECK(of_x["type"] == "float");
+    CHECK(of_x["bits"] == 16);
+    CHECK_FALSE(of_x.contains("encodings"));
+    const Json& in_blocks = tensors[2]["targets"][0];
+    CHECK(in_blocks["block_axis"] == 1);
+    CHECK(in_blocks["block_size"] == 32);
+    CHECK(in_blocks["encodings"].size() == 2);
+}
+
 TEST_CASE("a report has every tensor once, with its statistics and each target's encoding") {
     const SmallStatistics statistics;
     const CalibrationReport report{"1.2", "m.onnx", "", "", {}, {small_target()}, {}};
