@@ -8,8 +8,8 @@
 #include "statistics/counter.h"
 #include "statistics/histogram.h"
 
-// The inner loops of Counter, on the instruction set Highway chooses. They count alike on every one, whether or
-// not FTZ and DAZ are set.
+// The inner loops of Counter, on the instruction set Highway chooses. They count alike on every one, whether
+// or not FTZ and DAZ are set.
 //
 // The slot of an ordinary element is its bin, given the E of its side, plus first_negative_slot where it is
 // negative. With the element scaled by 2^(-E-7) and rounded towards zero to float16, the bin is that number's
