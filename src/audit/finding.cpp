@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int indent = 2;
 
-Json number(double value) {
+Json json_number(double value) {
     if (std::isfinite(value)) return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
@@ -24,16 +24,16 @@ Json number(double value) {
 Json whole(double value) {
     constexpr double most = 1e15;
     if (std::abs(value) < most && value == std::floor(value)) return static_cast<std::int64_t>(value);
-    return number(value);
+    return json_number(value);
 }
 
 Json to_json(const std::optional<ShownEncoding>& encoding) {
     if (!encoding) return nullptr;
     Json json;
     json["bitwidth"] = encoding->bits;
-    json["min"] = number(encoding->min);
-    json["max"] = number(encoding->max);
-    json["scale"] = number(encoding->scale);
+    json["min"] = json_number(encoding->min);
+    json["max"] = json_number(encoding->max);
+    json["scale"] = json_number(encoding->scale);
     json["offset"] = whole(encoding->offset);
     if (encoding->channel) json["channel"] = *encoding->channel;
     return json;
@@ -72,7 +72,7 @@ std::string to_json(const AuditResult& result) {
         json["status"] = name_of(finding.status);
         json["given"] = to_json(finding.given);
         json["found"] = to_json(finding.found);
-        json["steps"] = finding.steps ? number(*finding.steps) : Json(nullptr);
+        json["steps"] = finding.steps ? json_number(*finding.steps) : Json(nullptr);
         json["cause"] = finding.cause;
         if (finding.accepted) {
             json["cause"] = finding.cause + (finding.cause.empty() ? "" : "; ") +

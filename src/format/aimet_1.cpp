@@ -15,15 +15,15 @@ namespace qcalib {
 
 namespace {
 
-constexpr std::array sections = {std::pair(Section::activation, "activation_encodings"),
-                                 std::pair(Section::parameter, "param_encodings")};
+constexpr std::array list_sections = {std::pair(Section::activation, "activation_encodings"),
+                                      std::pair(Section::parameter, "param_encodings")};
 
 const std::vector<std::string> encoding_types = {"PER_TENSOR", "PER_CHANNEL", "PER_BLOCK", "LPBQ", "VECTOR"};
 
 // Reads one element of the lists of version 1.0.0.
-class EntryReader {
+class ListEntryReader {
   public:
-    EntryReader(FormatReader& reader, const JsonValue& value, std::string tensor, Section section)
+    ListEntryReader(FormatReader& reader, const JsonValue& value, std::string tensor, Section section)
         : reader_(reader), element_(reader, value, tensor) {
         entry_.encoding.tensor = std::move(tensor);
         entry_.section = section;
@@ -47,8 +47,8 @@ class EntryReader {
 };
 
 // Value `index` of `count`; a list of one stands for all.
-std::optional<double> EntryReader::at(const std::optional<std::vector<double>>& values, std::size_t index,
-                                      std::size_t count, const char* key) {
+std::optional<double> ListEntryReader::at(const std::optional<std::vector<double>>& values, std::size_t index,
+                                          std::size_t count, const char* key) {
     if (!values) return std::nullopt;
     if (values->size() == count) return (*values)[index];
     if (values->size() == 1) return values->front();
@@ -59,7 +59,7 @@ std::optional<double> EntryReader::at(const std::optional<std::vector<double>>& 
     return std::nullopt;
 }
 
-void EntryReader::read_numbers() {
+void ListEntryReader::read_numbers() {
     const auto scale = element_.numbers("scale");
     const auto offset = element_.numbers("offset");
     const auto min = element_.numbers("min");
@@ -91,7 +91,7 @@ void EntryReader::read_numbers() {
     }
 }
 
-void EntryReader::read_lpbq() {
+void ListEntryReader::read_lpbq() {
     TensorEncoding& encoding = entry_.encoding;
     const std::optional<int> compressed = element_.bits("compressed_bw");
     const auto multiples = element_.numbers("per_block_int_scale");
@@ -134,7 +134,7 @@ void EntryReader::read_lpbq() {
     bits_ = *compressed;
 }
 
-void EntryReader::read_layout() {
+void ListEntryReader::read_layout() {
     TensorEncoding& encoding = entry_.encoding;
     if (type_ == "PER_TENSOR" && entry_.given.size() != 1) {
         element_.fault(fmt::format("PER_TENSOR: expected one scale, found {}", entry_.given.size()));
@@ -156,7 +156,7 @@ void EntryReader::read_layout() {
     if (type_ == "LPBQ") read_lpbq();
 }
 
-void EntryReader::read() {
+void ListEntryReader::read() {
     element_.value("name");
     TensorEncoding& encoding = entry_.encoding;
     encoding.type = element_.code_type("dtype");
@@ -213,7 +213,7 @@ class Aimet1 : public Format {
 };
 
 bool has_lists(const FormatReader& reader) {
-    return std::any_of(sections.begin(), sections.end(), [&](const auto& section) {
+    return std::any_of(list_sections.begin(), list_sections.end(), [&](const auto& section) {
         const JsonValue* found = reader.member(section.second);
         return found != nullptr && found->is(JsonValue::Kind::array);
     });
@@ -229,7 +229,7 @@ void Aimet1::read(FormatReader& reader) const {
         reader.note_file("has no version; QNN reads lists only where it is \"1.0.0\"");
     }
     read_other_keys(reader, {"version", "activation_encodings", "param_encodings"});
-    for (const auto& [section, key] : sections) {
+    for (const auto& [section, key] : list_sections) {
         const JsonValue* list = reader.member(key);
         if (list == nullptr) {
             reader.note_file(fmt::format("has no {}, which Qualcomm's tools expect even if empty", key));
@@ -243,7 +243,7 @@ void Aimet1::read(FormatReader& reader) const {
         for (const JsonValue& item : list->items) {
             const JsonValue* name = item.is(JsonValue::Kind::object) ? item.find("name") : nullptr;
             if (name != nullptr && name->is(JsonValue::Kind::string)) {
-                EntryReader(reader, item, name->string, section).read();
+                ListEntryReader(reader, item, name->string, section).read();
             } else {
                 reader.fault(
                     "", reader.line(item),
@@ -324,7 +324,7 @@ std::string Aimet1::write(const EncodingFile& file, Remarks& remarks) const {
     Losses losses(name(), file);
     json.begin_object();
     json.key("version").string("1.0.0");
-    for (const auto& [section, key] : sections) {
+    for (const auto& [section, key] : list_sections) {
         json.key(key).begin_array();
         for (const FileEntry& entry : file.entries) {
             const bool parameters = section == Section::parameter;

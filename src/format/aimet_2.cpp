@@ -37,9 +37,9 @@ bool flatten(const JsonValue& value, std::size_t depth, bool first, NestedNumber
     return true;
 }
 
-class EntryReader {
+class TypedEntryReader {
   public:
-    EntryReader(FormatReader& reader, const JsonValue& value, std::string tensor)
+    TypedEntryReader(FormatReader& reader, const JsonValue& value, std::string tensor)
         : reader_(reader), element_(reader, value, tensor) {
         entry_.encoding.tensor = std::move(tensor);
         entry_.line = reader.line(value);
@@ -62,7 +62,7 @@ class EntryReader {
     int bits_ = 0;
 };
 
-std::optional<NestedNumbers> EntryReader::nested(const char* key) {
+std::optional<NestedNumbers> TypedEntryReader::nested(const char* key) {
     const JsonValue* value = element_.value(key);
     if (value == nullptr) return std::nullopt;
     NestedNumbers numbers;
@@ -72,14 +72,14 @@ std::optional<NestedNumbers> EntryReader::nested(const char* key) {
     return std::nullopt;
 }
 
-void EntryReader::read_float(const std::string& type) {
+void TypedEntryReader::read_float(const std::string& type) {
     TensorEncoding& encoding = entry_.encoding;
     encoding.type = CodeType::floating;
     encoding.bits = float_bits(type);
     if (type != "float16" && type != "float32" && type != "float") encoding.float_name = type;
 }
 
-void EntryReader::read_axis(const NestedNumbers& scales) {
+void TypedEntryReader::read_axis(const NestedNumbers& scales) {
     TensorEncoding& encoding = entry_.encoding;
     const std::optional<std::int64_t> axis = element_.integer("axis");
     const std::optional<std::int64_t> size = element_.integer("block_size");
@@ -113,7 +113,7 @@ void EntryReader::read_axis(const NestedNumbers& scales) {
 }
 
 // Scales in the order of the file, channel by channel.
-void EntryReader::order_by_channel(const NestedNumbers& scales, std::vector<double>& values) const {
+void TypedEntryReader::order_by_channel(const NestedNumbers& scales, std::vector<double>& values) const {
     const TensorEncoding& encoding = entry_.encoding;
     if (!encoding.per_block() || !encoding.axis || *encoding.axis < *encoding.block_axis ||
         values.size() != scales.values.size())
@@ -124,7 +124,7 @@ void EntryReader::order_by_channel(const NestedNumbers& scales, std::vector<doub
     for (std::size_t i = 0; i < rows.size(); ++i) values[(i % channels) * blocks + i / channels] = rows[i];
 }
 
-void EntryReader::read_grid(const IntegerType& type) {
+void TypedEntryReader::read_grid(const IntegerType& type) {
     std::optional<NestedNumbers> scales = nested("y_scale");
     if (!scales && element_.good()) element_.fault("expected y_scale, found none");
     if (!element_.good()) return;
@@ -151,7 +151,7 @@ void EntryReader::read_grid(const IntegerType& type) {
     }
 }
 
-void EntryReader::read_lpbq(const IntegerType& type) {
+void TypedEntryReader::read_lpbq(const IntegerType& type) {
     std::optional<NestedNumbers> multiples = nested("per_block_int_scale");
     const std::optional<NestedNumbers> channels = nested("per_channel_float_scale");
     if (!multiples || !channels) {
@@ -192,7 +192,7 @@ void EntryReader::read_lpbq(const IntegerType& type) {
     }
 }
 
-void EntryReader::read() {
+void TypedEntryReader::read() {
     element_.value("name");
     const std::optional<std::string> type = element_.text("output_dtype");
     if (!type && element_.good()) element_.fault("expected output_dtype, found none");
@@ -256,7 +256,7 @@ void Aimet2::read(FormatReader& reader) const {
     for (const JsonValue& item : reader.member("encodings")->items) {
         const JsonValue* name = item.is(JsonValue::Kind::object) ? item.find("name") : nullptr;
         if (name != nullptr && name->is(JsonValue::Kind::string)) {
-            EntryReader(reader, item, name->string).read();
+            TypedEntryReader(reader, item, name->string).read();
         } else {
             reader.fault(
                 "", reader.line(item),

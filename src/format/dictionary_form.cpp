@@ -12,8 +12,8 @@ namespace qcalib {
 
 namespace {
 
-constexpr std::array sections = {std::pair(Section::activation, "activation_encodings"),
-                                 std::pair(Section::parameter, "param_encodings")};
+constexpr std::array dictionary_sections = {std::pair(Section::activation, "activation_encodings"),
+                                            std::pair(Section::parameter, "param_encodings")};
 
 const std::vector<std::string> element_keys = {"bitwidth", "min",   "max",          "scale",
                                                "offset",   "dtype", "is_symmetric", "bw"};
@@ -135,7 +135,7 @@ void TensorReader::finish() {
 // The encodings of the dictionary sections, one after the other.
 template <typename Visit>
 void visit_elements(const FormatReader& reader, Visit visit) {
-    for (const auto& [section, key] : sections) {
+    for (const auto& [section, key] : dictionary_sections) {
         const JsonValue* dictionary = reader.member(key);
         if (dictionary == nullptr || !dictionary->is(JsonValue::Kind::object)) continue;
         for (const JsonValue& tensor : dictionary->items) {
@@ -167,7 +167,7 @@ std::string version_of(const FormatReader& reader) {
 }
 
 bool has_dictionaries(const FormatReader& reader) {
-    return std::any_of(sections.begin(), sections.end(), [&](const auto& section) {
+    return std::any_of(dictionary_sections.begin(), dictionary_sections.end(), [&](const auto& section) {
         const JsonValue* found = reader.member(section.second);
         return found != nullptr && found->is(JsonValue::Kind::object);
     });
@@ -209,7 +209,7 @@ int DictionaryForm::recognise(const FormatReader& reader) const {
 
 void DictionaryForm::read(FormatReader& reader) const {
     read_other_keys(reader, {"version", "activation_encodings", "param_encodings"});
-    for (const auto& [section, key] : sections) {
+    for (const auto& [section, key] : dictionary_sections) {
         const JsonValue* dictionary = reader.member(key);
         if (dictionary == nullptr) {
             reader.note_file(fmt::format("has no {}, which Qualcomm's tools expect even if empty", key));
@@ -299,7 +299,7 @@ std::string DictionaryForm::write(const EncodingFile& file, Remarks& remarks) co
     Losses losses(name(), file);
     json.begin_object();
     if (!schema_.version.empty()) json.key("version").string(schema_.version);
-    for (const auto& [section, key] : sections) {
+    for (const auto& [section, key] : dictionary_sections) {
         json.key(key);
         write_section(json, file, section, losses);
     }

@@ -10,7 +10,7 @@ namespace qcalib {
 
 namespace {
 
-constexpr double least_normal = 0x1p-126;
+constexpr double least_normal_value = 0x1p-126;
 
 // One sign of a tensor that is clipped in place, and the zeros that it may add to.
 struct ClippedSide {
@@ -25,7 +25,7 @@ struct ClippedSide {
 bool clip_side(ClippedSide side, float bound, float limit) {
     if (std::isinf(bound)) return true;
     const std::uint64_t beyond = side.masks + side.infinities;
-    if (static_cast<double>(bound) < least_normal) {
+    if (static_cast<double>(bound) < least_normal_value) {
         side.zeros += side.histogram.total() + beyond;
         side.histogram.clear();
         side.masks = side.infinities = 0;
@@ -52,7 +52,7 @@ bool clip_side(ClippedSide side, float bound, float limit) {
 void clip_extremes(const TensorStatistics& source, Range bounds, TensorStatistics& clipped) {
     clipped.extremes.reset();
     const auto take = [&](double value) {
-        if (std::fabs(value) < least_normal) value = 0;
+        if (std::fabs(value) < least_normal_value) value = 0;
         if (!clipped.extremes) clipped.extremes = Range{value, value};
         clipped.extremes->min = std::min(clipped.extremes->min, value);
         clipped.extremes->max = std::max(clipped.extremes->max, value);
@@ -126,7 +126,7 @@ bool derive_scaled(const TensorStatistics& source, int power, const CounterSetti
         }
     }
     const double lowest = std::min(lowest_edge(source.positive), lowest_edge(source.negative));
-    const bool stays_normal = power >= 0 || std::ldexp(lowest, power) >= least_normal;
+    const bool stays_normal = power >= 0 || std::ldexp(lowest, power) >= least_normal_value;
     if (!stays_normal && count_nonzero(scaled) != source.elements() - source.zeros) return false;
     result = source;
     result.positive.scale(power);

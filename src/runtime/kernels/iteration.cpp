@@ -19,8 +19,8 @@ std::size_t positive(std::int64_t axis, std::size_t rank) {
 
 // Copies between element `position` along `axis` of a row-major `whole` and `element`, whose shape lacks that
 // axis.
-struct ElementCopy {
-    ElementCopy(const TensorDescriptor& whole, std::size_t axis) {
+struct StepCopy {
+    StepCopy(const TensorDescriptor& whole, std::size_t axis) {
         for (std::size_t d = 0; d < axis; ++d) rows *= static_cast<std::size_t>(whole.shape[d]);
         for (std::size_t d = axis + 1; d < whole.rank(); ++d)
             row_bytes *= static_cast<std::size_t>(whole.shape[d]);
@@ -78,7 +78,7 @@ Tensor put_together(const std::vector<Tensor>& elements, const SequenceAxis& seq
     const auto length = static_cast<std::int64_t>(elements.size());
     const TensorDescriptor& element = elements.front().descriptor();
     Tensor whole(with_axis(element, sequence.axis, length));
-    const ElementCopy copy(whole.descriptor(), positive(sequence.axis, whole.descriptor().rank()));
+    const StepCopy copy(whole.descriptor(), positive(sequence.axis, whole.descriptor().rank()));
     for (std::int64_t i = 0; i < length; ++i) {
         const Tensor& one = elements[static_cast<std::size_t>(i)];
         if (one.shape() != element.shape) {
@@ -228,7 +228,7 @@ void IterationKernel::give_elements(std::span<const TensorView> inputs, std::int
         const MutableTensorView element = body.input(form_.lead_inputs + form_.states + i);
         const std::size_t axis = positive(form_.taken[i].axis, whole.descriptor->rank());
         const std::size_t place = place_in(form_.taken[i], iteration, whole.descriptor->shape[axis]);
-        ElementCopy(*whole.descriptor, axis).take(whole.data, place, element.data);
+        StepCopy(*whole.descriptor, axis).take(whole.data, place, element.data);
     }
 }
 
@@ -240,7 +240,7 @@ void IterationKernel::collect_elements(const BoundPlan& body, std::int64_t itera
         const TensorDescriptor& whole = *outputs[i].descriptor;
         const std::size_t axis = positive(sequence.axis, whole.rank());
         const std::size_t place = place_in(sequence, iteration, whole.shape[axis]);
-        ElementCopy(whole, axis).put(body.output(form_.lead_outputs + i).data, place, outputs[i].data);
+        StepCopy(whole, axis).put(body.output(form_.lead_outputs + i).data, place, outputs[i].data);
     }
 }
 
@@ -279,7 +279,7 @@ std::vector<Tensor> IterationKernel::inputs_of_iteration(std::span<const TensorV
         const std::size_t axis = positive(form_.taken[i].axis, whole.descriptor->rank());
         const std::size_t place = place_in(form_.taken[i], iteration, whole.descriptor->shape[axis]);
         Tensor& element = given.emplace_back(without_axis(*whole.descriptor, axis));
-        ElementCopy(*whole.descriptor, axis).take(whole.data, place, element.mutable_view().data);
+        StepCopy(*whole.descriptor, axis).take(whole.data, place, element.mutable_view().data);
     }
     return given;
 }
