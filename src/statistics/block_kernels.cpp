@@ -278,6 +278,26 @@ BlockScan scan_block(const float* elements, std::size_t count) {
     return scan;
 }
 
+BlockScan scan_greatest(const float* elements, std::size_t count) {
+    BlockScan scan;
+    std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const Words words;
+    const std::size_t lanes = hn::Lanes(words);
+    auto greatest = hn::Set(words, INT32_MIN);
+    auto greatest_bits = hn::Zero(Unsigned());
+    for (; i + lanes <= count; i += lanes) {
+        const auto value = load_words(elements, i);
+        greatest = hn::Max(greatest, value);
+        greatest_bits = hn::Max(greatest_bits, hn::BitCast(Unsigned(), value));
+    }
+    scan.greatest = hn::GetLane(hn::MaxOfLanes(words, greatest));
+    scan.greatest_bits = hn::GetLane(hn::MaxOfLanes(Unsigned(), greatest_bits));
+#endif
+    for (; i < count; ++i) take_element(bits_at(elements, i), scan);
+    return scan;
+}
+
 #if HWY_TARGET != HWY_SCALAR
 // The slots of all elements up to the last whole pair of vectors, and their extremes but least_bits;
 // answers how many elements that is, or 0 where one is zero.
@@ -412,6 +432,7 @@ HWY_AFTER_NAMESPACE();
 namespace qcalib {
 
 HWY_EXPORT(scan_block);
+HWY_EXPORT(scan_greatest);
 HWY_EXPORT(index_block);
 HWY_EXPORT(separate_block);
 
@@ -423,6 +444,10 @@ void BlockScan::take_extremes(const BlockScan& other) {
 
 BlockScan scan_block(const float* elements, std::size_t count) {
     return HWY_DYNAMIC_DISPATCH(scan_block)(elements, count);
+}
+
+BlockScan scan_greatest(const float* elements, std::size_t count) {
+    return HWY_DYNAMIC_DISPATCH(scan_greatest)(elements, count);
 }
 
 BlockScan index_block(const float* elements, std::size_t count, SideExponents exponents, bool dense,

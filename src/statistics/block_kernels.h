@@ -47,11 +47,14 @@ struct BlockScan {
     std::uint32_t greatest_element() const {
         return greatest >= 0 ? static_cast<std::uint32_t>(greatest) : least_bits;
     }
+    bool both_signs() const { return greatest > 0 && greatest_bits >> 31 != 0; }
     bool constant() const { return least_bits == greatest_bits; }
 };
 
 // All of these read elements that may lie unaligned.
 BlockScan scan_block(const float* elements, std::size_t count);
+// As scan_block, but `greatest` and `greatest_bits` alone.
+BlockScan scan_greatest(const float* elements, std::size_t count);
 
 // Counts slots, and fetches `next` (elements, or null) meanwhile. Not done while slots are made: loads of
 // elements would wait for the stores to counts whose addresses agree with theirs in the lowest 12 bits.

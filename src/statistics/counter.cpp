@@ -14,7 +14,7 @@ namespace qcalib {
 namespace {
 
 constexpr std::size_t block_elements = 1024;  // one block and its slots stay in L1
-constexpr std::size_t few_elements = 256;     // up to here bins are marked as they are counted
+constexpr std::size_t few_elements = 192;     // up to here bins are marked as they are counted
 constexpr std::size_t most_pending = (1U << 31) - 1;
 constexpr std::uint32_t least_normal = 0x00800000U;  // bits
 constexpr int exponent_of_nothing = -126;            // below that of every ordinary value
@@ -87,11 +87,16 @@ void Counter::Tables::start(TensorStatistics& target, bool few) {
     pending = 0;
 }
 
-// Scans a block and, once there is an E, writes its slots.
+// Scans a block and, where its elements can have slots, writes these. The first such block makes room.
 BlockScan Counter::Tables::scan(const float* block, std::size_t count) {
-    const bool any = std::max(exponents.positive, exponents.negative) > exponent_of_nothing;
-    if (extremes_only || !any) return scan_block(block, count);
-    const bool both_signs = whole.greatest > 0 && whole.greatest_bits >> 31 != 0;
+    if (extremes_only) return scan_block(block, count);
+    bool both_signs = whole.both_signs();
+    if (std::max(exponents.positive, exponents.negative) == exponent_of_nothing) {
+        const BlockScan sides = scan_greatest(block, count);
+        if (holds_specials(sides) || fits(sides)) return scan_block(block, count);
+        make_room(sides);
+        both_signs = sides.both_signs();
+    }
     SideExponents of_sides = exponents;
     if (of_sides.positive == exponent_of_nothing) of_sides.positive = of_sides.negative;
     if (of_sides.negative == exponent_of_nothing) of_sides.negative = of_sides.positive;
@@ -161,12 +166,19 @@ void Counter::Tables::count_block(const float* block, std::size_t count, const f
 
 // Tells the histograms what was counted.
 void Counter::Tables::settle() {
-    const auto recount = [](MagnitudeHistogram& side, std::uint32_t greatest) {
-        if (side.empty()) return;
-        side.recount(MagnitudeHistogram::bin_of(std::bit_cast<float>(greatest), side.exponent()) + 1);
+    const auto end = [](const MagnitudeHistogram& side, std::uint32_t greatest) {
+        return MagnitudeHistogram::bin_of(std::bit_cast<float>(greatest), side.exponent()) + 1;
     };
-    recount(statistics->positive, whole.positive_bits());
-    recount(statistics->negative, whole.negative_bits());
+    MagnitudeHistogram& positive = statistics->positive;
+    MagnitudeHistogram& negative = statistics->negative;
+    if (negative.empty()) {
+        positive.recount(end(positive, whole.positive_bits()), pending);
+    } else if (positive.empty()) {
+        negative.recount(end(negative, whole.negative_bits()), pending);
+    } else {
+        const std::uint64_t negatives = negative.recount(end(negative, whole.negative_bits()));
+        positive.recount(end(positive, whole.positive_bits()), pending - negatives);
+    }
     pending = 0;
 }
 

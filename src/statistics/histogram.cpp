@@ -139,10 +139,21 @@ std::uint32_t* MagnitudeHistogram::counts_by_slot(MagnitudeHistogram& positive,
     return positive.counts_.data();
 }
 
-void MagnitudeHistogram::recount(std::size_t end) {
-    total_ -= held_;
-    held_ = sum_counts(counts_.data(), (end + block - 1) / block, occupied_);
-    total_ += held_;
+std::uint64_t MagnitudeHistogram::recount(std::size_t end) {
+    const std::uint64_t sum = sum_counts(counts_.data(), (end + block - 1) / block, occupied_);
+    const std::uint64_t added = sum - held_;
+    take_direct(added);
+    return added;
+}
+
+void MagnitudeHistogram::recount(std::size_t end, std::uint64_t added) {
+    mark_counts(counts_.data(), (end + block - 1) / block, occupied_);
+    take_direct(added);
+}
+
+void MagnitudeHistogram::take_direct(std::uint64_t added) {
+    total_ += added;
+    held_ += added;
     if (held_ > most_held / 2) spill();
 }
 

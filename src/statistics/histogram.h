@@ -44,8 +44,11 @@ class MagnitudeHistogram {
     // Where counts may be added directly, for each slot (see block_kernels.h); both sides must be empty(),
     // and are told by recount().
     static std::uint32_t* counts_by_slot(MagnitudeHistogram& positive, MagnitudeHistogram& negative);
-    // Learns of less than 2^31 counts added directly to bins below `end`. Not for an empty() side.
-    void recount(std::size_t end);
+    // Learns of less than 2^31 counts added directly to bins below `end`; answers how many. Not for an
+    // empty() side.
+    std::uint64_t recount(std::size_t end);
+    // The same, where it is known that they are `added`: twice as fast.
+    void recount(std::size_t end, std::uint64_t added);
     // Adds 1 for each slot (see block_kernels.h) to the bin of its side.
     static void add_each(std::span<const std::uint16_t> of_elements, MagnitudeHistogram& positive,
                          MagnitudeHistogram& negative);
@@ -68,6 +71,7 @@ class MagnitudeHistogram {
         blocks[bin / block / 64] |= std::uint64_t{1} << (bin / block % 64);
     }
     void make_room_for(std::uint64_t count);
+    void take_direct(std::uint64_t added);
     void spill();
     void add_spilled(const MagnitudeHistogram& other, std::uint32_t steps);
 

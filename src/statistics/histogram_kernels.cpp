@@ -1,6 +1,8 @@
 #include "statistics/histogram_kernels.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "statistics/histogram_kernels.cpp"
@@ -48,36 +50,100 @@ void fold_groups(const std::uint32_t* HWY_RESTRICT counts, const std::uint64_t* 
     }
 }
 
-// True where a lane is not zero.
-HWY_INLINE bool has_lane(hn::Vec<hn::CappedTag<std::uint32_t, block>> values) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    return _mm512_test_epi32_mask(values.raw, values.raw) != 0;
+using Words = hn::CappedTag<std::int32_t, block>;
+using WordVector = hn::Vec<Words>;
+
+// The OR of a block's counts, lane by lane; adds them to `sums` if that is wanted.
+template <bool summed>
+HWY_INLINE WordVector any_of_block(const std::uint32_t* counts, WordVector& sums) {
+    auto any = hn::Zero(Words());
+    for (std::size_t i = 0; i < block; i += hn::MaxLanes(Words())) {
+        const auto values = hn::LoadU(Words(), reinterpret_cast<const std::int32_t*>(counts) + i);
+        if constexpr (summed) sums = hn::Add(sums, values);
+        any = hn::Or(any, values);
+    }
+    return any;
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+using Bytes = hn::Repartition<std::int8_t, Words>;
+
+// Narrows 16-bit lanes with signed saturation, in each part of 128 bits first those of `a`, then those of
+// `b`.
+HWY_INLINE WordVector narrow(WordVector a, WordVector b) {
+#if HWY_TARGET <= HWY_AVX3
+    return {_mm512_packs_epi16(a.raw, b.raw)};
+#elif HWY_TARGET <= HWY_AVX2
+    return {_mm256_packs_epi16(a.raw, b.raw)};
 #else
-    const hn::CappedTag<std::uint32_t, block> tag;
-    return !hn::AllTrue(tag, hn::Eq(values, hn::Zero(tag)));
+    return {_mm_packs_epi16(a.raw, b.raw)};
 #endif
+}
+
+// In each part of 128 bits, a 32-bit lane for each of four vectors, not zero where that part of the vector is
+// not: saturation makes only zeros zero.
+HWY_INLINE WordVector narrow_four(WordVector a, WordVector b, WordVector c, WordVector d) {
+    const hn::Repartition<std::int16_t, Words> halves;
+    const auto first = hn::BitCast(Words(), hn::ReorderDemote2To(halves, a, b));
+    return narrow(first, hn::BitCast(Words(), hn::ReorderDemote2To(halves, c, d)));
+}
+
+template <bool summed>
+HWY_INLINE WordVector any_of_four(const std::uint32_t* counts, WordVector& sums) {
+    const auto a = any_of_block<summed>(counts, sums);
+    const auto b = any_of_block<summed>(counts + block, sums);
+    const auto c = any_of_block<summed>(counts + 2 * block, sums);
+    const auto d = any_of_block<summed>(counts + 3 * block, sums);
+    return narrow_four(a, b, c, d);
+}
+
+// Bit i is set where block i of 16 has a count.
+template <bool summed>
+HWY_INLINE std::uint64_t mark_sixteen(const std::uint32_t* counts, WordVector& sums) {
+    const auto a = any_of_four<summed>(counts, sums);
+    const auto b = any_of_four<summed>(counts + 4 * block, sums);
+    const auto c = any_of_four<summed>(counts + 8 * block, sums);
+    const auto d = any_of_four<summed>(counts + 12 * block, sums);
+    const auto parts = hn::BitCast(Bytes(), narrow_four(a, b, c, d));  // byte i of each part: block i
+    std::array<std::uint8_t, 8> bits = {};
+    hn::StoreMaskBits(Bytes(), hn::Ne(parts, hn::Zero(Bytes())), bits.data());
+    std::uint64_t marks = 0;
+    std::memcpy(&marks, bits.data(), sizeof marks);
+    for (std::size_t width = 2 * hn::MaxLanes(Words()); width >= 16; width /= 2) marks |= marks >> width;
+    return marks & 0xffffU;
+}
+#else
+template <bool summed>
+HWY_INLINE std::uint64_t mark_sixteen(const std::uint32_t* counts, WordVector& sums) {
+    std::uint64_t marks = 0;
+    for (std::size_t index = 0; index < 16; ++index) {
+        const auto any = any_of_block<summed>(counts + index * block, sums);
+        const bool none = hn::AllTrue(Words(), hn::Eq(any, hn::Zero(Words())));
+        marks |= static_cast<std::uint64_t>(!none) << index;
+    }
+    return marks;
+}
+#endif
+
+template <bool summed>
+HWY_INLINE void mark_all(const std::uint32_t* counts, std::size_t blocks,
+                         std::uint64_t* HWY_RESTRICT occupied, WordVector& sums) {
+    for (std::size_t first = 0; first < blocks; first += 16) {
+        occupied[first / 64] |= mark_sixteen<summed>(counts + first * block, sums) << (first % 64);
+    }
+}
+
+void mark_counts(const std::uint32_t* HWY_RESTRICT counts, std::size_t blocks,
+                 std::uint64_t* HWY_RESTRICT occupied) {
+    auto unused = hn::Zero(Words());
+    mark_all<false>(counts, blocks, occupied, unused);
 }
 
 std::uint64_t sum_counts(const std::uint32_t* HWY_RESTRICT counts, std::size_t blocks,
                          std::uint64_t* HWY_RESTRICT occupied) {
-    const hn::CappedTag<std::uint32_t, block> tag;
-    constexpr std::size_t lanes = hn::MaxLanes(tag);
-    auto sums = hn::Zero(tag);
-    for (std::size_t first = 0; first < blocks; first += 64) {
-        std::uint64_t marks = 0;
-        const std::size_t end = HWY_MIN(blocks, first + 64);
-        for (std::size_t index = first; index < end; ++index) {
-            auto any = hn::Zero(tag);
-            for (std::size_t i = 0; i < block; i += lanes) {
-                const auto values = hn::LoadU(tag, counts + index * block + i);
-                sums = hn::Add(sums, values);
-                any = hn::Or(any, values);
-            }
-            marks |= std::uint64_t{has_lane(any)} << (index - first);
-        }
-        occupied[first / 64] |= marks;
-    }
-    return hn::GetLane(hn::SumOfLanes(tag, sums));
+    auto sums = hn::Zero(Words());
+    mark_all<true>(counts, blocks, occupied, sums);
+    return static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(Words(), sums)));
 }
 
 void add_run(const std::uint32_t* HWY_RESTRICT lowest, std::uint32_t* HWY_RESTRICT counts,
@@ -94,21 +160,24 @@ void add_run(const std::uint32_t* HWY_RESTRICT lowest, std::uint32_t* HWY_RESTRI
     occupied[0] |= marks;
 }
 
-// Calls visit(first bin, bins) for the occupied blocks: for a whole group of them at once where most are.
+// Calls visit(first bin, bins) for the occupied blocks: for whole groups of them at once where most are.
 template <typename Visit>
 HWY_INLINE void for_each_run(const std::uint64_t* blocks, Visit visit) {
-    constexpr std::size_t in_group = MagnitudeHistogram::group / block;
+    constexpr std::size_t group_bins = MagnitudeHistogram::group;
+    constexpr std::size_t groups = MagnitudeHistogram::bins / group_bins;
+    constexpr std::size_t in_group = group_bins / block;
     static_assert(in_group == 32);
-    for (std::size_t group = 0; group < MagnitudeHistogram::bins / MagnitudeHistogram::group; ++group) {
+    std::size_t first = 0;  // of the filled groups right before this one
+    for (std::size_t group = 0; group < groups; ++group) {
         std::uint64_t bits = (blocks[group / 2] >> (group % 2 * 32)) & 0xffffffffU;
-        if (hwy::PopCount(bits) > in_group / 4) {
-            visit(group * MagnitudeHistogram::group, MagnitudeHistogram::group);
-            continue;
-        }
+        if (hwy::PopCount(bits) > in_group / 4) continue;
+        if (first < group) visit(first * group_bins, (group - first) * group_bins);
+        first = group + 1;
         for (; bits != 0; bits &= bits - 1) {
-            visit((group * in_group + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits)) * block, block);
+            visit(group * group_bins + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits) * block, block);
         }
     }
+    if (first < groups) visit(first * group_bins, (groups - first) * group_bins);
 }
 
 void add_blocks(const std::uint64_t* blocks, const std::uint32_t* HWY_RESTRICT source,
@@ -120,12 +189,9 @@ void add_blocks(const std::uint64_t* blocks, const std::uint32_t* HWY_RESTRICT s
 }
 
 void clear_blocks(const std::uint64_t* blocks, std::uint32_t* counts) {
-    const hn::CappedTag<std::uint32_t, block> tag;
-    for_each_run(blocks, [=](std::size_t first, std::size_t bins) HWY_ATTR {
-        for (std::size_t k = first; k < first + bins; k += hn::Lanes(tag)) {
-            hn::StoreU(hn::Zero(tag), tag, counts + k);
-        }
-    });
+    // memset: a loop of vector stores takes twice as long.
+    for_each_run(blocks, [=](std::size_t first, std::size_t bins)
+                             HWY_ATTR { std::memset(counts + first, 0, bins * sizeof *counts); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -135,11 +201,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qcalib {
 
+HWY_EXPORT(mark_counts);
 HWY_EXPORT(sum_counts);
 HWY_EXPORT(fold_groups);
 HWY_EXPORT(add_run);
 HWY_EXPORT(add_blocks);
 HWY_EXPORT(clear_blocks);
+
+void mark_counts(const std::uint32_t* counts, std::size_t blocks,
+                 MagnitudeHistogram::OccupiedBlocks& occupied) {
+    HWY_DYNAMIC_DISPATCH(mark_counts)(counts, blocks, occupied.data());
+}
 
 std::uint64_t sum_counts(const std::uint32_t* counts, std::size_t blocks,
                          MagnitudeHistogram::OccupiedBlocks& occupied) {

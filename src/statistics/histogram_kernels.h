@@ -9,7 +9,11 @@
 // The inner loops of MagnitudeHistogram, on the instruction set Highway chooses.
 namespace qcalib {
 
-// The sum of the counts, below 2^32, in the first `blocks` blocks of bins; marks blocks with a count.
+// Marks those of the first `blocks` blocks of bins, and up to 15 more, that hold a count.
+void mark_counts(const std::uint32_t* counts, std::size_t blocks,
+                 MagnitudeHistogram::OccupiedBlocks& occupied);
+
+// The same; answers the sum of the counts, which is below 2^32.
 std::uint64_t sum_counts(const std::uint32_t* counts, std::size_t blocks,
                          MagnitudeHistogram::OccupiedBlocks& occupied);
 

@@ -7,6 +7,7 @@
 #include <xmmintrin.h>
 
 #include "base/error.h"
+#include "statistics/block_kernels.h"
 #include "statistics/fixtures.h"
 #include "statistics/reference_counter.h"
 
@@ -141,6 +142,50 @@ TEST_CASE("blocks with a single ordinary value each do not overflow the scratch 
     Counter counter;
     CHECK(first_difference(counter.count(elements), reference_count(elements)) == "");
     CHECK(first_difference(counter.count(dense), reference_count(dense)) == "");
+}
+
+TEST_CASE("a block with any count is marked and added up on every instruction set, and no other block") {
+    Random random(17);
+    on_all_instruction_sets([&] {
+        for (std::size_t filled = 0; filled < MagnitudeHistogram::bins / MagnitudeHistogram::block;
+             ++filled) {
+            MagnitudeHistogram positive;
+            MagnitudeHistogram negative;
+            std::uint32_t* const counts = MagnitudeHistogram::counts_by_slot(positive, negative);
+            positive.grow(0);
+            negative.grow(0);
+            const std::size_t bin = filled * MagnitudeHistogram::block + random.below(16);
+            const std::uint32_t count = std::uint32_t{1} << random.below(31);  // zero when cut to less bits
+            counts[bin] = count;
+            counts[first_negative_slot + bin] = count;
+            MagnitudeHistogram::OccupiedBlocks expected = {};
+            expected[filled / 64] = std::uint64_t{1} << (filled % 64);
+            CHECK(positive.recount(bin + 1) == count);
+            CHECK(positive.occupied_blocks() == expected);
+            negative.recount(bin + 1, count);
+            CHECK(negative.occupied_blocks() == expected);
+            CHECK(negative.total() == count);
+            CHECK(positive == negative);
+        }
+    });
+}
+
+TEST_CASE("histograms are as good as new once cleared, whichever blocks were filled") {
+    Random random(18);
+    MagnitudeHistogram histogram;
+    for (const std::size_t blocks : {1, 8, 9, 32, 100, 256}) {
+        CAPTURE(blocks);
+        histogram.grow(0);
+        for (std::size_t i = 0; i < 3 * blocks; ++i) {
+            histogram.add(random.below(blocks) * MagnitudeHistogram::block + random.below(16), 1);
+            histogram.add(MagnitudeHistogram::bins - 1 - random.below(16 * blocks), 3);
+        }
+        histogram.clear();
+        histogram.grow(0);
+        MagnitudeHistogram fresh;
+        fresh.grow(0);
+        CHECK(histogram == fresh);
+    }
 }
 
 TEST_CASE("each step of growth within one tensor keeps every count") {
