@@ -15,6 +15,7 @@
 #include "graph/onnx_graph.h"
 #include "graph/onnx_tensor.h"
 #include "graph/onnx_wire.h"
+#include "graph/reading_problems.h"
 #include "graph/types.h"
 #include "graph/verify.h"
 
@@ -24,8 +25,6 @@ namespace {
 
 constexpr std::int64_t oldest_ir_version = 3;
 constexpr std::int64_t oldest_opset = 7;
-// Larger files are given back to the system piece by piece while they are hashed.
-constexpr std::size_t hash_piece_bytes = std::size_t{1} << 24;
 
 onnx::ModelProto parse(const MappedFile& file, const std::filesystem::path& path) {
     const std::string message = without_raw_data(file.bytes(), path);
@@ -84,23 +83,6 @@ void read_functions(const onnx::ModelProto& proto, OnnxReading& reading) {
     }
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::vector<std::string>& problems) {
-    const std::string shown = printable(path.string());
-    if (problems.size() == 1) fail("{}: {}", shown, problems.front());
-    std::string text = fmt::format("{}: {} problems:", shown, problems.size());
-    for (const std::string& problem : problems) text += "\n  - " + problem;
-    throw Error(text);
-}
-
-void hash_file(Sha256& hash, const MappedFile& file) {
-    const std::span<const std::byte> bytes = file.bytes();
-    for (std::size_t start = 0; start < bytes.size(); start += hash_piece_bytes) {
-        const auto piece = bytes.subspan(start, std::min(hash_piece_bytes, bytes.size() - start));
-        hash.update(piece);
-        if (bytes.size() > hash_piece_bytes) file.release_pages(piece);
-    }
-}
-
 std::string hash_of(const MappedFile& file, const ExternalData& external) {
     Sha256 hash;
     hash_file(hash, file);
@@ -111,9 +93,7 @@ std::string hash_of(const MappedFile& file, const ExternalData& external) {
 std::vector<std::string> remarks_of(const onnx::ModelProto& proto, const OnnxReading& reading) {
     std::vector<std::string> remarks;
     if (!reading.double_tensors.empty()) {
-        remarks.push_back(fmt::format("double is computed as float32 ('{}'{})",
-                                      printable(reading.double_tensors.front()),
-                                      reading.double_tensors.size() > 1 ? " and others" : ""));
+        remarks.push_back(double_remark(reading.double_tensors));
     }
     if (proto.training_info_size() > 0) remarks.emplace_back("the model's training graphs are not read");
     return remarks;
@@ -121,7 +101,7 @@ std::vector<std::string> remarks_of(const onnx::ModelProto& proto, const OnnxRea
 
 }  // namespace
 
-Model read_onnx_file(const std::filesystem::path& path) {
+Model read_onnx_file(const std::filesystem::path& path, ModelInputs inputs) {
     const auto file = std::make_shared<const MappedFile>(path);
     const onnx::ModelProto proto = parse(*file, path);
     ExternalData external(path);
@@ -131,15 +111,16 @@ Model read_onnx_file(const std::filesystem::path& path) {
     std::vector<std::string> problems;
     model.opsets = read_versions(proto, problems);
     OnnxReading reading{tensors};
+    reading.any_inputs = inputs == ModelInputs::any;
     read_functions(proto, reading);
     read_graph(proto.graph(), model.opsets, reading);
     const auto graph = std::make_shared<Graph>(std::move(reading.graph));
     sort_nodes(*graph);  // verify() tells of cycles
 
-    for (const auto& found : {reading.problems, external.problems(), verify(*graph)}) {
+    for (const auto& found : {reading.problems, external.problems(), verify(*graph, inputs)}) {
         problems.insert(problems.end(), found.begin(), found.end());
     }
-    if (!problems.empty()) refuse(path, problems);
+    if (!problems.empty()) refuse_model(path, problems);
     infer_types(*graph);
 
     model.path = path.string();

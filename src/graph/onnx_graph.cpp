@@ -37,6 +37,14 @@ std::string_view kind_of(const onnx::TypeProto& type) {
     return "no type";
 }
 
+// The type that values have in the graph, undefined where there is none for them.
+DataType declared_type_of(const onnx::TypeProto& type) {
+    if (type.has_tensor_type()) return data_type_of_onnx(type.tensor_type().elem_type());
+    if (type.has_sequence_type()) return DataType::sequence;
+    if (type.has_optional_type()) return DataType::optional;
+    return DataType::undefined;
+}
+
 std::vector<Dimension> dimensions_of(const onnx::TensorShapeProto& shape) {
     std::vector<Dimension> dimensions;
     for (const auto& proto : shape.dim()) {
@@ -168,6 +176,7 @@ void OnnxGraphReader::read_inputs(const onnx::GraphProto& proto) {
 
 void OnnxGraphReader::check_input_type(const onnx::ValueInfoProto& proto) {
     const std::string what = named("graph input", proto.name());
+    if (reading_.any_inputs && declared_type_of(proto.type()) != DataType::undefined) return;
     if (!proto.type().has_tensor_type()) {
         problem("{}: expected a tensor of numbers, found {}", what, kind_of(proto.type()));
     } else if (data_type_of_onnx(proto.type().tensor_type().elem_type()) == DataType::undefined) {
@@ -189,8 +198,12 @@ void OnnxGraphReader::read_outputs(const onnx::GraphProto& proto) {
 
 void OnnxGraphReader::declare(const onnx::ValueInfoProto& proto) {
     const auto found = ids_.find(proto.name());
-    if (found == ids_.end() || !proto.type().has_tensor_type()) return;
+    if (found == ids_.end()) return;
     Value& value = graph().values[found->second];
+    if (!proto.type().has_tensor_type()) {
+        if (value.declared_type == DataType::undefined) value.declared_type = declared_type_of(proto.type());
+        return;
+    }
     const auto& tensor = proto.type().tensor_type();
     if (value.declared_type == DataType::undefined) {
         value.declared_type = data_type_of_onnx(tensor.elem_type());

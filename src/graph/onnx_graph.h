@@ -44,6 +44,7 @@ struct FunctionDefinition {
 struct OnnxReading {
     OnnxTensorReader& tensors;
     std::map<std::pair<std::string, std::string>, FunctionDefinition> functions = {};  // by domain and name
+    bool any_inputs = false;  // strings, sequences and optional values, too
     Graph graph = {};
     std::vector<std::string> problems = {};        // one sentence each, without the path
     std::vector<std::string> double_tensors = {};  // names, in order of appearance

@@ -91,7 +91,8 @@ Tensor read_booleans(const onnx::TensorProto& proto, const TensorDescriptor& des
 Tensor read_strings(const onnx::TensorProto& proto, const TensorDescriptor& descriptor,
                     std::string_view what) {
     check_count(static_cast<std::size_t>(proto.string_data_size()), descriptor, what);
-    return Tensor(descriptor);
+    const std::vector<std::string> strings(proto.string_data().begin(), proto.string_data().end());
+    return Tensor::of_strings(descriptor.shape, strings);
 }
 
 Tensor read_fields(const onnx::TensorProto& proto, const TensorDescriptor& descriptor,
@@ -124,6 +125,8 @@ Tensor read_fields(const onnx::TensorProto& proto, const TensorDescriptor& descr
         case DataType::string:
             return read_strings(proto, descriptor, what);
         case DataType::undefined:
+        case DataType::sequence:
+        case DataType::optional:
             break;
     }
     fail("{}: expected a tensor of numbers", what);

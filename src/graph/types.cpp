@@ -165,6 +165,7 @@ class TypeInference {
             if (const auto* tensor = std::get_if<Tensor>(&value)) return tensor->type();
             if (name == "value_float" || name == "value_floats") return DataType::float32;
             if (name == "value_int" || name == "value_ints") return DataType::int64;
+            if (name == "value_string" || name == "value_strings") return DataType::string;
         }
         return DataType::undefined;
     }

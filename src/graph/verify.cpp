@@ -199,9 +199,6 @@ class Verifier {
                 add("{} '{}' is listed twice", kind, name(input));
             }
             make(input, outermost ? "a graph input" : "an input");
-            if (outermost && graph_.values[input].declared_type == DataType::string) {
-                add("graph input '{}': expected a tensor of numbers, found strings", name(input));
-            }
         }
     }
 
@@ -319,10 +316,16 @@ class Flattener {
 
 }  // namespace
 
-std::vector<std::string> verify(const Graph& graph) {
+std::vector<std::string> verify(const Graph& graph, ModelInputs inputs) {
     std::vector<std::string> findings;
     Makers makers(graph);
     Verifier(graph, makers, "", findings).run(graph.inputs, graph.outputs, graph.outermost_nodes());
+    for (const ValueId input : graph.inputs) {
+        const Value& value = graph.values[input];
+        if (inputs == ModelInputs::any || value.declared_type != DataType::string) continue;
+        findings.push_back(fmt::format("graph input '{}': expected a tensor of numbers, found strings",
+                                       printable(value.name)));
+    }
     return findings;
 }
 

@@ -1,5 +1,7 @@
 #include "tensor/data_type.h"
 
+#include "tensor/elements.h"
+
 namespace qcalib {
 
 std::size_t size_of(DataType type) {
@@ -21,8 +23,12 @@ std::size_t size_of(DataType type) {
         case DataType::uint8:
         case DataType::boolean:
             return 1;
-        case DataType::undefined:
         case DataType::string:
+            return sizeof(StringElement);
+        case DataType::sequence:
+        case DataType::optional:
+            return sizeof(TensorElement);
+        case DataType::undefined:
             return 0;
     }
     return 0;
@@ -60,8 +66,17 @@ std::string_view name_of(DataType type) {
             return "bool";
         case DataType::string:
             return "string";
+        case DataType::sequence:
+            return "sequence";
+        case DataType::optional:
+            return "optional";
     }
     return "undefined";
+}
+
+bool is_numeric(DataType type) {
+    return type != DataType::undefined && type != DataType::string && type != DataType::sequence &&
+           type != DataType::optional;
 }
 
 bool is_floating(DataType type) {

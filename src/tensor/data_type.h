@@ -22,9 +22,11 @@ enum class DataType : std::uint8_t {
     uint64,
     boolean,
     string,
+    sequence,  // of tensors
+    optional,  // a tensor or a sequence, or none
 };
 
-// Bytes of one element; 0 for undefined and string.
+// Bytes of one element in memory; 0 for undefined.
 std::size_t size_of(DataType type);
 
 // "float32", "int64", "bool", ...
@@ -32,6 +34,9 @@ std::string_view name_of(DataType type);
 
 // float32, float64, float16 or bfloat16.
 bool is_floating(DataType type);
+
+// A type of numbers or bools: what files of elements can hold.
+bool is_numeric(DataType type);
 
 // The type tag of a C++ type: data_type_of<float>() is float32.
 template <typename T>

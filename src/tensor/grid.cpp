@@ -43,11 +43,32 @@ Grid asymmetric_grid(Range range, const GridRules& rules) {
     return grid;
 }
 
+// The step where `steps` of them reach from 0 to `end`.
+double full_step(double end, double steps, const GridRules& rules) {
+    const bool narrow = end < rules.least_range;
+    if (narrow && rules.narrow_step > 0) return rules.narrow_step;
+    return (narrow ? rules.least_range : end) / steps;
+}
+
+Grid zero_based_grid(Range range, const GridRules& rules) {
+    Grid grid;
+    grid.codes = greatest_code(rules.bits);
+    const auto codes = static_cast<double>(grid.codes);
+    const double end = std::max(range.max, 0.0);
+    grid.step =
+        rules.full_steps ? full_step(end, codes + 1, rules) : std::max(end, rules.least_range) / codes;
+    if (rules.power_of_two) grid.step = power_of_two_above(grid.step);
+    grid.max = codes * grid.step;
+    return grid;
+}
+
 Grid symmetric_grid(Range range, const GridRules& rules) {
     Grid grid;
     grid.codes = greatest_code(rules.bits);
     const auto half = static_cast<double>(greatest_code(rules.bits - 1));
-    grid.step = std::max(magnitude_of(range) / half, rules.least_range / static_cast<double>(grid.codes));
+    grid.step = rules.full_steps ? full_step(magnitude_of(range), half + 1, rules)
+                                 : std::max(magnitude_of(range) / half,
+                                            rules.least_range / static_cast<double>(grid.codes));
     if (rules.power_of_two) grid.step = power_of_two_above(grid.step);
     grid.offset = -(std::int64_t{1} << (rules.bits - 1));
     grid.min = static_cast<double>(grid.offset) * grid.step;
@@ -71,7 +92,9 @@ Grid make_grid(Range range, const GridRules& rules) {
     assert(rules.least_range > 0);
     if (rules.scheme == Scheme::symmetric) return symmetric_grid(range, rules);
     if (rules.scheme == Scheme::asymmetric) return asymmetric_grid(range, rules);
+    if (rules.scheme == Scheme::from_zero) return zero_based_grid(range, rules);
     if (range.min < 0) return symmetric_grid(range, rules);
+    if (rules.full_steps) return zero_based_grid(range, rules);
     GridRules unsigned_rules = rules;
     unsigned_rules.include_zero = true;
     return asymmetric_grid(range, unsigned_rules);

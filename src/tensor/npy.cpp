@@ -267,6 +267,21 @@ Tensor read_npy(const std::filesystem::path& path) {
     return tensor;
 }
 
+std::string npy_bytes(TensorView tensor, std::string_view shown) {
+    if (tensor.descriptor->order != MemoryOrder::row_major &&
+        !same_in_both_orders(tensor.descriptor->shape)) {
+        Tensor row_major(TensorDescriptor{tensor.descriptor->type, tensor.descriptor->shape});
+        copy_to_order(tensor, row_major.mutable_view());
+        return npy_bytes(row_major.view(), shown);
+    }
+    const std::string header = header_text(*tensor.descriptor, shown);
+    std::string bytes{magic};
+    bytes += {'\1', '\0', static_cast<char>(header.size() & 0xffU), static_cast<char>(header.size() >> 8U)};
+    bytes += header;
+    bytes.append(reinterpret_cast<const char*>(tensor.data), tensor.bytes().size());
+    return bytes;
+}
+
 void write_npy(const std::filesystem::path& path, TensorView tensor) {
     if (tensor.descriptor->order != MemoryOrder::row_major &&
         !same_in_both_orders(tensor.descriptor->shape)) {

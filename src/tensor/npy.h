@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tensor/tensor.h"
@@ -27,6 +28,9 @@ constexpr std::size_t most_npy_header = std::size_t{1} << 16;
 
 // Makes every byte of bools that is not 0 a 1, as numpy takes them.
 void mend_bools(std::span<std::byte> bytes);
+
+// A tensor as the bytes of a .npy 1.0 file, as write_npy writes them; `shown` stands at the start of errors.
+std::string npy_bytes(TensorView tensor, std::string_view shown);
 
 // Writes a tensor as .npy 1.0 in C order of its logical shape, whatever its memory order.
 void write_npy(const std::filesystem::path& path, TensorView tensor);

@@ -57,6 +57,7 @@ bool same_in_both_orders(std::span<const std::int64_t> shape) {
 Tensor::Tensor(TensorDescriptor descriptor) : descriptor_(std::move(descriptor)) {
     memory_ = allocate(descriptor_.bytes());
     data_ = memory_.get();
+    if (!is_numeric(descriptor_.type)) std::memset(memory_.get(), 0, descriptor_.bytes());
 }
 
 Tensor::Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file,
@@ -68,6 +69,40 @@ Tensor::Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> fi
 MutableTensorView Tensor::mutable_view() {
     assert(memory_ != nullptr);
     return {&descriptor_, memory_.get()};
+}
+
+Tensor Tensor::of_strings(Shape shape, std::span<const std::string> strings) {
+    Tensor tensor(TensorDescriptor{DataType::string, std::move(shape), MemoryOrder::row_major});
+    const std::span<StringElement> elements = tensor.mutable_view().as<StringElement>();
+    assert(elements.size() == strings.size());
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i].show(strings[i]);
+    tensor.own_elements();
+    return tensor;
+}
+
+Tensor Tensor::of_tensors(DataType kind, std::vector<Tensor> tensors) {
+    assert(kind == DataType::sequence || (kind == DataType::optional && tensors.size() <= 1));
+    Tensor tensor(TensorDescriptor{kind, {static_cast<std::int64_t>(tensors.size())}});
+    const std::span<TensorElement> elements = tensor.mutable_view().as<TensorElement>();
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = &tensors[i];
+    tensor.own_elements();
+    return tensor;
+}
+
+void Tensor::own_elements() {
+    if (is_numeric(type()) || descriptor_.elements() == 0) return;
+    if (type() == DataType::string) {
+        const auto strings = std::make_shared<const std::vector<std::string>>(strings_of(view()));
+        const std::span<StringElement> elements = mutable_view().as<StringElement>();
+        for (std::size_t i = 0; i < elements.size(); ++i) elements[i].show((*strings)[i]);
+        shown_ = strings;
+        return;
+    }
+    const auto tensors = std::make_shared<std::vector<Tensor>>();
+    const std::span<TensorElement> elements = mutable_view().as<TensorElement>();
+    for (const TensorElement element : elements) tensors->push_back(element == nullptr ? Tensor() : *element);
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = &(*tensors)[i];
+    shown_ = tensors;
 }
 
 void Tensor::release_pages() const {
@@ -96,6 +131,8 @@ void copy_to_order(TensorView source, MutableTensorView target) {
             return transpose_planes<2>(source.data, target.data, outer, rows, columns);
         case 4:
             return transpose_planes<4>(source.data, target.data, outer, rows, columns);
+        case sizeof(StringElement):
+            return transpose_planes<sizeof(StringElement)>(source.data, target.data, outer, rows, columns);
         default:
             return transpose_planes<8>(source.data, target.data, outer, rows, columns);
     }
@@ -121,6 +158,13 @@ std::vector<std::int64_t> integers_of(TensorView view) {
     if (view.descriptor->type == DataType::int64) return read_numbers<std::int64_t, std::int64_t>(view);
     if (view.descriptor->type == DataType::int32) return read_numbers<std::int32_t, std::int64_t>(view);
     fail("expected an int32 or int64 tensor, found {}", name_of(view.descriptor->type));
+}
+
+std::vector<std::string> strings_of(TensorView view) {
+    assert(view.descriptor->type == DataType::string);
+    std::vector<std::string> strings;
+    for (const StringElement& element : view.as<StringElement>()) strings.emplace_back(element.text());
+    return strings;
 }
 
 std::vector<double> numbers_of(TensorView view) {
@@ -152,6 +196,8 @@ std::vector<double> numbers_of(TensorView view) {
             return read_numbers<std::uint64_t, double>(view);
         case DataType::undefined:
         case DataType::string:
+        case DataType::sequence:
+        case DataType::optional:
             break;
     }
     fail("expected a tensor of numbers, found {}", name_of(view.descriptor->type));

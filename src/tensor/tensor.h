@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "tensor/data_type.h"
+#include "tensor/elements.h"
 #include "tensor/shape.h"
 
 namespace qcalib {
@@ -69,7 +72,7 @@ struct MutableTensorView {
 class Tensor {
   public:
     Tensor() = default;
-    // Owns uninitialised elements.
+    // Owns elements: uninitialised numbers, or empty strings, or tensors that are not there yet.
     explicit Tensor(TensorDescriptor descriptor);
     // Shows `bytes`, a part of `file`, which must hold exactly the descriptor's bytes.
     Tensor(TensorDescriptor descriptor, std::shared_ptr<const MappedFile> file,
@@ -79,6 +82,11 @@ class Tensor {
     template <typename T>
     static Tensor of(Shape shape, std::span<const T> values);
 
+    // A row-major tensor of strings.
+    static Tensor of_strings(Shape shape, std::span<const std::string> strings);
+    // A sequence of these, or an optional value that is the one or, without any, none.
+    static Tensor of_tensors(DataType kind, std::vector<Tensor> tensors);
+
     const TensorDescriptor& descriptor() const { return descriptor_; }
     DataType type() const { return descriptor_.type; }
     const Shape& shape() const { return descriptor_.shape; }
@@ -87,6 +95,11 @@ class Tensor {
     const std::byte* data() const { return data_; }
     bool mapped() const { return file_ != nullptr; }
 
+    // Where elements show what belongs to another tensor (long strings, the tensors of a sequence), makes
+    // this one an owner of it, too: to be called on a copy of elements that is to outlive the other. Asserts
+    // own memory.
+    void own_elements();
+
     // Where the elements lie in a mapped file, gives their pages back (see MappedFile::release_pages).
     void release_pages() const;
 
@@ -94,6 +107,7 @@ class Tensor {
     TensorDescriptor descriptor_;
     std::shared_ptr<std::byte> memory_;
     std::shared_ptr<const MappedFile> file_;
+    std::shared_ptr<const void> shown_;  // what elements of own memory show
     const std::byte* data_ = nullptr;
 };
 
@@ -102,6 +116,9 @@ void copy_to_order(TensorView source, MutableTensorView target);
 
 // Small integer tensors (shapes, axes, pads) as numbers; accepts int32 and int64.
 std::vector<std::int64_t> integers_of(TensorView view);
+
+// The strings of a string tensor, in memory order.
+std::vector<std::string> strings_of(TensorView view);
 
 // Float-like tensors of any type, one number per element in memory order; for small tensors and tests.
 std::vector<double> numbers_of(TensorView view);

@@ -68,7 +68,7 @@ std::vector<std::string> run_test(const std::filesystem::path& model_file,
                                   const std::filesystem::path& folder) {
     std::vector<std::string> failures;
     try {
-        const Model model = read_onnx_file(model_file);
+        const Model model = read_onnx_file(model_file, ModelInputs::any);
         const std::vector<DataSet> sets = read_data_sets(folder, *model.graph);
         if (sets.empty()) failures.emplace_back("no data set");
         for (const auto& [kind, options] : kinds) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <fmt/format.h>
+#include <onnx/onnx-data_pb.h>
 #include <onnx/onnx_pb.h>
 
 #include "base/error.h"
@@ -61,6 +62,8 @@ DataType type_of(const onnx::TensorProto& proto) {
             return DataType::uint64;
         case onnx::TensorProto::BOOL:
             return DataType::boolean;
+        case onnx::TensorProto::STRING:
+            return DataType::string;
         default:
             fail("tensor '{}': type {} is none of ours", proto.name(), proto.data_type());
     }
@@ -99,13 +102,50 @@ void copy_elements(const onnx::TensorProto& proto, MutableTensorView target) {
     }
 }
 
-Tensor read_tensor_file(const std::filesystem::path& path, DataType declared) {
-    const auto proto = read_message<onnx::TensorProto>(path);
+Tensor read_tensor(const onnx::TensorProto& proto, DataType declared, const std::string& what) {
     DataType type = type_of(proto);
     if (type == DataType::uint16 && declared == DataType::bfloat16) type = declared;
+    if (type == DataType::string) {
+        const std::vector<std::string> strings(proto.string_data().begin(), proto.string_data().end());
+        return Tensor::of_strings({proto.dims().begin(), proto.dims().end()}, strings);
+    }
     Tensor tensor(TensorDescriptor{type, {proto.dims().begin(), proto.dims().end()}, MemoryOrder::row_major});
     copy_elements(proto, tensor.mutable_view());
-    return to_float32(tensor, path.string());
+    return to_float32(tensor, what);
+}
+
+Tensor read_sequence(const onnx::SequenceProto& proto, const std::string& what) {
+    std::vector<Tensor> elements;
+    if (proto.elem_type() == onnx::SequenceProto::TENSOR) {
+        for (const auto& tensor : proto.tensor_values()) {
+            elements.push_back(read_tensor(tensor, DataType::undefined, what));
+        }
+    } else if (proto.elem_type() == onnx::SequenceProto::SEQUENCE) {
+        for (const auto& inner : proto.sequence_values()) elements.push_back(read_sequence(inner, what));
+    } else {
+        fail("{}: a sequence of elements of kind {} is none of ours", what, proto.elem_type());
+    }
+    return Tensor::of_tensors(DataType::sequence, std::move(elements));
+}
+
+Tensor read_optional(const onnx::OptionalProto& proto, const std::string& what) {
+    std::vector<Tensor> element;
+    if (proto.elem_type() == onnx::OptionalProto::TENSOR) {
+        element.push_back(read_tensor(proto.tensor_value(), DataType::undefined, what));
+    } else if (proto.elem_type() == onnx::OptionalProto::SEQUENCE) {
+        element.push_back(read_sequence(proto.sequence_value(), what));
+    } else if (proto.elem_type() != onnx::OptionalProto::UNDEFINED) {
+        fail("{}: an optional value of kind {} is none of ours", what, proto.elem_type());
+    }
+    return Tensor::of_tensors(DataType::optional, std::move(element));
+}
+
+// A file is a message of the kind that the graph declares, and does not say itself what it is.
+Tensor read_value_file(const std::filesystem::path& path, DataType declared) {
+    const std::string what = path.string();
+    if (declared == DataType::sequence) return read_sequence(read_message<onnx::SequenceProto>(path), what);
+    if (declared == DataType::optional) return read_optional(read_message<onnx::OptionalProto>(path), what);
+    return read_tensor(read_message<onnx::TensorProto>(path), declared, what);
 }
 
 std::vector<Tensor> read_tensors(const std::filesystem::path& folder, const std::string& prefix,
@@ -116,7 +156,7 @@ std::vector<Tensor> read_tensors(const std::filesystem::path& folder, const std:
         if (!std::filesystem::exists(path)) return tensors;
         const DataType declared =
             i < values.size() ? graph.values[values[i]].declared_type : DataType::undefined;
-        tensors.push_back(read_tensor_file(path, declared));
+        tensors.push_back(read_value_file(path, declared));
     }
 }
 
@@ -166,6 +206,11 @@ std::shared_ptr<const Graph> with_known_floats(const Graph& graph, std::vector<T
     result->inputs.clear();
     for (std::size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) {
         const ValueId value = graph.inputs[i];
+        if (!is_numeric(inputs[i].type()) && inputs[i].type() != DataType::string) {
+            result->inputs.push_back(value);
+            left.push_back(inputs[i]);
+            continue;
+        }
         result->values[value].declared_shape.emplace();  // the data's: some tests declare another one
         for (const std::int64_t size : inputs[i].shape()) {
             result->values[value].declared_shape->push_back({size, {}});
@@ -195,6 +240,7 @@ class ValueTap : public Tap {
     static Tensor row_major_copy(TensorView view) {
         Tensor copy(TensorDescriptor{view.descriptor->type, view.descriptor->shape, MemoryOrder::row_major});
         copy_to_order(view, copy.mutable_view());
+        copy.own_elements();
         return copy;
     }
 
@@ -221,6 +267,23 @@ std::string difference(const Tensor& found, const Tensor& expected, DataType dec
     if (found.type() != expected.type() || found.shape() != expected.shape()) {
         return fmt::format("expected {} {}, found {} {}", name_of(expected.type()),
                            to_string(expected.shape()), name_of(found.type()), to_string(found.shape()));
+    }
+    if (expected.type() == DataType::string) {
+        const std::vector<std::string> a = strings_of(found.view());
+        const std::vector<std::string> b = strings_of(expected.view());
+        const auto at = std::mismatch(a.begin(), a.end(), b.begin());
+        if (at.first == a.end()) return "";
+        return fmt::format("element {}: expected '{}', found '{}'", at.first - a.begin(), *at.second,
+                           *at.first);
+    }
+    if (!is_numeric(expected.type())) {
+        const auto a = found.view().as<TensorElement>();
+        const auto b = expected.view().as<TensorElement>();
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            const std::string wrong = difference(*a[i], *b[i], declared);
+            if (!wrong.empty()) return fmt::format("element {}: {}", i, wrong);
+        }
+        return "";
     }
     if (!is_floating(expected.type())) {
         const auto a = found.view().bytes();

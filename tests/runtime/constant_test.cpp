@@ -14,8 +14,8 @@ TEST_CASE("Constant gives the value of its one attribute") {
     check_values(test, {2}, {1, 2});
     test.attributes = {{"value_ints", std::vector<std::int64_t>{3, 4, 5}}};
     check_values(test, {3}, {3, 4, 5});
-    test.attributes = {{"value_string", std::string("text")}};
-    check_refused(test, "found value_string");
+    test.attributes = {{"value_texts", std::string("text")}};
+    check_refused(test, "found value_texts");
     test.attributes = {};
     check_refused(test, "found none");
 }

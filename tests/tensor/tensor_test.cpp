@@ -69,7 +69,13 @@ TEST_CASE("every data type has its size and name") {
     CHECK(size_of(DataType::float64) == 8);
     CHECK(size_of(DataType::bfloat16) == 2);
     CHECK(size_of(DataType::boolean) == 1);
-    CHECK(size_of(DataType::string) == 0);
+    CHECK(size_of(DataType::undefined) == 0);
+    CHECK(is_numeric(DataType::boolean));
+    CHECK(is_numeric(DataType::bfloat16));
+    for (const DataType type :
+         {DataType::undefined, DataType::string, DataType::sequence, DataType::optional}) {
+        CHECK_FALSE(is_numeric(type));
+    }
     CHECK(name_of(DataType::boolean) == "bool");
     CHECK(name_of(DataType::uint16) == "uint16");
     CHECK(is_floating(DataType::float16));
@@ -246,6 +252,56 @@ TEST_CASE("rounding to half types takes the nearest value and the even one of tw
     CHECK(std::isnan(values[0]));
     round_to(DataType::bfloat16, values);
     CHECK(std::isnan(values[0]));
+}
+
+TEST_CASE("a string tensor keeps strings of any length, in copies of its elements, too") {
+    const std::vector<std::string> strings = {"",
+                                              "short",
+                                              std::string(24, 'a'),
+                                              std::string(25, 'b'),
+                                              std::string("\0x", 2),
+                                              std::string(1000, 'c')};
+    Tensor copy;
+    {
+        const Tensor original = Tensor::of_strings({2, 3}, strings);
+        CHECK(strings_of(original.view()) == strings);
+        copy = Tensor(original.descriptor());
+        CHECK(strings_of(copy.view()) == std::vector<std::string>(6));
+        copy_to_order(original.view(), copy.mutable_view());
+        copy.own_elements();
+    }
+    CHECK(strings_of(copy.view()) == strings);
+}
+
+TEST_CASE("strings take part in a change of memory order") {
+    const std::vector<std::string> strings = {"a", "b", std::string(30, 'c'), "d", "e", "f"};
+    const Tensor original = Tensor::of_strings({1, 2, 3}, strings);
+    Tensor other(TensorDescriptor{DataType::string, {1, 2, 3}, MemoryOrder::channels_last});
+    copy_to_order(original.view(), other.mutable_view());
+    CHECK(strings_of(other.view()) ==
+          std::vector<std::string>{"a", "d", "b", "e", std::string(30, 'c'), "f"});
+}
+
+TEST_CASE("a sequence and an optional value own their tensors, however deep") {
+    Tensor copy;
+    {
+        const Tensor inner = Tensor::of_tensors(
+            DataType::sequence, {Tensor::of<float>({2}, std::vector<float>{1, 2}),
+                                 Tensor::of_strings({1}, std::vector<std::string>{std::string(30, 's')})});
+        const Tensor outer = Tensor::of_tensors(DataType::optional, {inner});
+        CHECK(outer.shape() == Shape{1});
+        copy = Tensor(outer.descriptor());
+        CHECK(copy.view().as<TensorElement>()[0] == nullptr);
+        copy_to_order(outer.view(), copy.mutable_view());
+        copy.own_elements();
+    }
+    const Tensor& sequence = *copy.view().as<TensorElement>()[0];
+    CHECK(sequence.type() == DataType::sequence);
+    REQUIRE(sequence.shape() == Shape{2});
+    const auto elements = sequence.view().as<TensorElement>();
+    CHECK(numbers_of(elements[0]->view()) == std::vector<double>{1, 2});
+    CHECK(strings_of(elements[1]->view()) == std::vector<std::string>{std::string(30, 's')});
+    CHECK(Tensor::of_tensors(DataType::optional, {}).shape() == Shape{0});
 }
 
 }  // namespace qcalib

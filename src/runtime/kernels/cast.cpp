@@ -1,11 +1,17 @@
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "runtime/kernel_registry.h"
 #include "runtime/kernels/all.h"
 #include "runtime/kernels/axes.h"
@@ -33,12 +39,66 @@ To convert(From value) {
     }
 }
 
+// The number that a text is: plain, with an exponent, or in any case "+INF", "-INF" or "NaN", spaces around
+// it allowed; nothing where it is none, or none within the range of `To`.
+template <typename To>
+std::optional<To> parsed(std::string_view text) {
+    text = trim(text);
+    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+    To number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+template <typename To>
+To number_of(std::string_view text) {
+    if constexpr (!std::is_same_v<To, bool>) {
+        if (const auto number = parsed<To>(text)) return *number;
+    }
+    if (const auto number = parsed<double>(text)) return convert<To>(*number);
+    fail("expected the text of a number, found '{}'", printable(text));
+}
+
+// The shortest text that is read as the same number again.
+template <typename From>
+StringElement text_of(From number) {
+    std::array<char, StringElement::most_inside> text;
+    char* end = text.data();
+    if constexpr (std::is_same_v<From, bool>) {
+        *end++ = number ? '1' : '0';
+    } else {
+        end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+    }
+    StringElement element{};
+    element.show({text.data(), static_cast<std::size_t>(end - text.data())});
+    if constexpr (std::is_floating_point_v<From>) {
+        if (std::isnan(number)) element.show("NaN");
+        if (std::isinf(number)) element.show(number < 0 ? "-INF" : "INF");
+    }
+    return element;
+}
+
+// One element as another type.
+template <typename To, typename From>
+To convert_element(From element) {
+    if constexpr (std::is_same_v<To, From>) {
+        return element;
+    } else if constexpr (std::is_same_v<To, StringElement>) {
+        return text_of(element);
+    } else if constexpr (std::is_same_v<From, StringElement>) {
+        return number_of<To>(element.text());
+    } else {
+        return convert<To>(element);
+    }
+}
+
 // Element by element, first to last: the target may lie on the source where elements are of one size.
 template <typename From, typename To>
 void convert_all(const std::byte* source, std::byte* target, std::size_t count) {
     const auto* from = reinterpret_cast<const From*>(source);
     auto* to = reinterpret_cast<To*>(target);
-    for (std::size_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
+    for (std::size_t i = 0; i < count; ++i) to[i] = convert_element<To>(from[i]);
 }
 
 using Conversion = void (*)(const std::byte*, std::byte*, std::size_t);
@@ -69,6 +129,8 @@ Conversion with_type(DataType type, Visit visit) {
             return visit(std::uint64_t{});
         case DataType::boolean:
             return visit(bool{});
+        case DataType::string:
+            return visit(StringElement{});
         default:
             return nullptr;
     }
@@ -97,6 +159,8 @@ DataType element_type(std::int64_t number) {
             return DataType::int32;
         case 7:
             return DataType::int64;
+        case 8:
+            return DataType::string;
         case 9:
             return DataType::boolean;
         case 10:
@@ -126,7 +190,8 @@ class Cast : public Kernel {
         const auto number = context.node.attribute<std::int64_t>("to", 0);
         const DataType to = element_type(number);
         if (to == DataType::undefined) {
-            context.refuse(fmt::format("expected 'to' to be a numeric or bool type, found {}", number));
+            context.refuse(
+                fmt::format("expected 'to' to be a type of numbers, bool or string, found {}", number));
         }
         TensorDescriptor output = input;
         if (is_floating(to)) {
@@ -177,7 +242,8 @@ void register_cast(KernelRegistry& registry) {
                   .since = 6,
                   .summary = "the elements as another type",
                   .make = make_kernel<Cast>,
-                  .make_reference = make_kernel<CastReference>});
+                  .make_reference = make_kernel<CastReference>,
+                  .any_elements = true});
 }
 
 }  // namespace qcalib

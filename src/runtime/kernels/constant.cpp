@@ -45,8 +45,8 @@ class Constant : public KnownValue {
   protected:
     Tensor value(const NodeContext& context) const override {
         const Node& node = context.node;
-        const std::vector<std::string> forms{"value", "value_float", "value_floats", "value_int",
-                                             "value_ints"};
+        const std::vector<std::string> forms{"value",      "value_float",  "value_floats", "value_int",
+                                             "value_ints", "value_string", "value_strings"};
         std::vector<std::string> given;
         for (const auto& [name, attribute] : node.attributes) given.push_back(name);
         if (given.size() != 1 || std::find(forms.begin(), forms.end(), given[0]) == forms.end()) {
@@ -58,6 +58,14 @@ class Constant : public KnownValue {
         if (given[0] == "value_floats") return list(node.attribute<std::vector<float>>("value_floats", {}));
         if (given[0] == "value_ints")
             return list(node.attribute<std::vector<std::int64_t>>("value_ints", {}));
+        if (given[0] == "value_string") {
+            const auto text = node.attribute<std::string>("value_string", {});
+            return Tensor::of_strings({}, std::span(&text, 1));
+        }
+        if (given[0] == "value_strings") {
+            const auto texts = node.attribute<std::vector<std::string>>("value_strings", {});
+            return Tensor::of_strings({static_cast<std::int64_t>(texts.size())}, texts);
+        }
         return to_float32(node.attribute<Tensor>("value", {}), label(context.graph, node));
     }
 
@@ -79,6 +87,9 @@ class ConstantOfShape : public KnownValue {
         const Tensor fill = to_float32(
             context.node.attribute<Tensor>("value", Tensor::of<float>({1}, std::span<const float>(&zero, 1))),
             label(context.graph, context.node));
+        if (!is_numeric(fill.type())) {
+            context.refuse(fmt::format("expected a number as value, found {}", name_of(fill.type())));
+        }
         if (fill.descriptor().elements() != 1) {
             context.refuse(fmt::format("expected a value of one element, found {}", to_string(fill.shape())));
         }
@@ -197,12 +208,14 @@ void register_constant(KernelRegistry& registry) {
          .op_type = "Shape",
          .summary = "the input's dimensions",
          .needs_shapes_only = true,
-         .make = make_kernel<ShapeOf>});
+         .make = make_kernel<ShapeOf>,
+         .any_elements = true});
     add({.domain = "",
          .op_type = "Size",
          .summary = "the input's number of elements",
          .needs_shapes_only = true,
-         .make = make_kernel<Size>});
+         .make = make_kernel<Size>,
+         .any_elements = true});
     add({.domain = "",
          .op_type = "Range",
          .since = 11,

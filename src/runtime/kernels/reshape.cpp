@@ -228,13 +228,15 @@ void register_reshape(KernelRegistry& registry) {
                   .summary = "another shape, 0 and -1 allowed",
                   .value_inputs = {1},
                   .make = make_kernel<Reshape>,
-                  .make_reference = make_kernel<Copied<Reshape>>});
+                  .make_reference = make_kernel<Copied<Reshape>>,
+                  .any_elements = true});
     registry.add({.domain = "",
                   .op_type = "Flatten",
                   .since = 1,
                   .summary = "two dimensions, split at an axis",
                   .make = make_kernel<Flatten>,
-                  .make_reference = make_kernel<Copied<Flatten>>});
+                  .make_reference = make_kernel<Copied<Flatten>>,
+                  .any_elements = true});
     for (const std::int64_t since : {1, 13}) {  // the axes became an input
         registry.add({.domain = "",
                       .op_type = "Squeeze",
@@ -242,21 +244,24 @@ void register_reshape(KernelRegistry& registry) {
                       .summary = "drops dimensions of 1",
                       .value_inputs = {1},
                       .make = make_kernel<Squeeze>,
-                      .make_reference = make_kernel<Copied<Squeeze>>});
+                      .make_reference = make_kernel<Copied<Squeeze>>,
+                      .any_elements = true});
         registry.add({.domain = "",
                       .op_type = "Unsqueeze",
                       .since = since,
                       .summary = "inserts dimensions of 1",
                       .value_inputs = {1},
                       .make = make_kernel<Unsqueeze>,
-                      .make_reference = make_kernel<Copied<Unsqueeze>>});
+                      .make_reference = make_kernel<Copied<Unsqueeze>>,
+                      .any_elements = true});
     }
     registry.add({.domain = "",
                   .op_type = "Identity",
                   .since = 1,
                   .summary = "the input as it is",
                   .make = make_kernel<Identity>,
-                  .make_reference = make_kernel<Copied<Identity>>});
+                  .make_reference = make_kernel<Copied<Identity>>,
+                  .any_elements = true});
     for (const std::int64_t since : {7, 12}) {  // ratio and training_mode became inputs
         registry.add({.domain = "",
                       .op_type = "Dropout",
