@@ -39,9 +39,14 @@ bool makes_something(const Node& node) {
 }
 
 std::string label(const Graph& graph, const Node& node) {
-    const std::string type = node.op_type.empty() ? std::string("node") : node.op_type;
-    const std::string operation =
-        printable(node.domain.empty() ? type : fmt::format("{}:{}", node.domain, type));
+    std::string type = node.op_type.empty() ? std::string("node") : node.op_type;
+    const auto custom = node.attributes.find("custom_code");  // of .circle and .tflite files
+    const bool is_custom =
+        custom != node.attributes.end() && std::holds_alternative<std::string>(custom->second);
+    if (is_custom && node.domain == "circle")
+        type += fmt::format("({})", std::get<std::string>(custom->second));
+    const std::string operation = printable(
+        node.domain.empty() || node.domain == "circle" ? type : fmt::format("{}:{}", node.domain, type));
     if (!node.name.empty()) return fmt::format("{} '{}'", operation, printable(node.name));
     const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
                                    [&](ValueId output) { return output < graph.values.size(); });

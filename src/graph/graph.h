@@ -44,6 +44,7 @@ struct Value {
     std::optional<Tensor>
         initializer;  // float16, bfloat16 and double data come as float32, see declared_type
     NodeIndex producer = no_node;
+    std::string file_name = {};  // where a .circle or .tflite file has another: "", or one of several tensors
 };
 
 using AttributeValue = std::variant<std::int64_t, float, std::string, Tensor, std::vector<std::int64_t>,
@@ -96,9 +97,13 @@ struct Graph {
     std::unordered_map<std::string, ValueId> index;  // name -> value
 };
 
+// What kind of file a model came in. Nodes of circle and tflite have the domain "circle".
+enum class ModelForm : std::uint8_t { onnx, circle, tflite };
+
 // A model file and what identifies it.
 struct Model {
     std::string path;
+    ModelForm form = ModelForm::onnx;
     std::int64_t ir_version = 0;
     std::string producer;
     std::map<std::string, std::int64_t> opsets;  // domain -> version

@@ -22,6 +22,7 @@ Tensor with_aligned_elements(const Tensor& tensor) {
 Tensor with_shape_of(const Tensor& source, const TensorDescriptor& descriptor) {
     Tensor result(descriptor);
     std::copy_n(source.data(), descriptor.bytes(), result.mutable_view().data);
+    result.own_elements();
     return result;
 }
 
@@ -89,6 +90,7 @@ Tensor row_major_copy(TensorView view) {
     descriptor.order = MemoryOrder::row_major;
     Tensor copy(descriptor);
     copy_to_order(view, copy.mutable_view());
+    copy.own_elements();
     return copy;
 }
 

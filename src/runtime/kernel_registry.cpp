@@ -3,6 +3,8 @@
 #include <cassert>
 #include <iterator>
 
+#include <fmt/format.h>
+
 namespace qcalib {
 
 void KernelRegistry::add(OperatorEntry entry) {
@@ -28,6 +30,15 @@ std::vector<const OperatorEntry*> KernelRegistry::entries() const {
         for (const auto& [since, entry] : versions) all.push_back(&entry);
     }
     return all;
+}
+
+void check_elements(const OperatorEntry& entry, const NodeContext& context) {
+    if (entry.any_elements) return;
+    for (const InputInfo& input : context.inputs) {
+        if (!input.present() || is_numeric(input.descriptor.type)) continue;
+        context.refuse(fmt::format("expected tensors of numbers, found an input of type {}",
+                                   name_of(input.descriptor.type)));
+    }
 }
 
 std::vector<std::string> KernelRegistry::names(std::string_view domain) const {

@@ -24,6 +24,8 @@ struct OperatorEntry {
     // Inputs whose values make the plan better where they are known (a condition, a trip count): integer
     // graph inputs of a few elements that lead to them are part of the signature.
     std::vector<std::size_t> useful_values = {};
+    // Whether it takes strings, sequences and optional values, too.
+    bool any_elements = false;
     // The body that stands for the node where what is known of its inputs decides it (an If), else nullptr.
     const Body* (*taken_body)(const Node& node, std::span<const InputInfo> inputs) = nullptr;
 };
@@ -46,6 +48,9 @@ class KernelRegistry {
   private:
     std::map<std::pair<std::string, std::string>, std::map<std::int64_t, OperatorEntry>> operators_;
 };
+
+// Throws Error naming the node where an input's elements are none that the operator takes.
+void check_elements(const OperatorEntry& entry, const NodeContext& context);
 
 // All operators qcalib has; listed in runtime/kernels/all.cpp.
 const KernelRegistry& builtin_kernels();

@@ -69,6 +69,8 @@ struct ConvolutionShape {
     bool bias = false;
     bool transposed = false;
     std::vector<Activation> activations;  // done to the output, in this order
+    // How many elements apart the weights lie along each of their dimensions; empty: row-major.
+    std::vector<std::int64_t> weight_strides;
 };
 
 // A product of matrices: [batch..., M, K] by [batch..., K, N] gives [batch..., M, N]; all of one rank; a

@@ -13,6 +13,14 @@ Dims spatial(const Extents& extents, std::size_t rank, std::int64_t less = 0) {
     return dims;
 }
 
+// How far apart the weights lie along their dimensions.
+Dims weight_steps(const ConvolutionShape& shape) {
+    if (!shape.weight_strides.empty()) return shape.weight_strides;
+    Dims steps(shape.weights.size(), 1);
+    for (std::size_t i = steps.size(); i-- > 1;) steps[i - 1] = steps[i] * shape.weights[i];
+    return steps;
+}
+
 // The weights as oneDNN names their dimensions, [groups,] output channels, input channels, kernel, where they
 // lie.
 MemoryDescriptor weights_in_memory(const ConvolutionShape& shape) {
@@ -20,22 +28,22 @@ MemoryDescriptor weights_in_memory(const ConvolutionShape& shape) {
     const std::int64_t outer = shape.weights[0] / groups;  // of one group
     const std::int64_t inner = shape.weights[1];
     const Dims kernel = spatial(shape.window.kernel, described_rank(shape.window));
-    Dims kernel_strides(kernel.size(), 1);
-    for (std::size_t i = kernel.size(); i-- > 1;) kernel_strides[i - 1] = kernel_strides[i] * kernel[i];
-    const std::int64_t taps = kernel_strides[0] * kernel[0];
+    const Dims steps = weight_steps(shape);
+    Dims kernel_strides(steps.begin() + 2, steps.end());
+    if (kernel_strides.size() < kernel.size()) kernel_strides.insert(kernel_strides.begin(), 1);
 
     Dims dims;
     Dims strides;
     if (groups > 1) {
         dims.push_back(groups);
-        strides.push_back(outer * inner * taps);
+        strides.push_back(outer * steps[0]);
     }
     if (shape.transposed) {
         dims.insert(dims.end(), {inner, outer});
-        strides.insert(strides.end(), {taps, inner * taps});
+        strides.insert(strides.end(), {steps[1], steps[0]});
     } else {
         dims.insert(dims.end(), {outer, inner});
-        strides.insert(strides.end(), {inner * taps, taps});
+        strides.insert(strides.end(), {steps[0], steps[1]});
     }
     dims.insert(dims.end(), kernel.begin(), kernel.end());
     strides.insert(strides.end(), kernel_strides.begin(), kernel_strides.end());

@@ -153,6 +153,7 @@ void PlanBuilder::add_node(NodeIndex index) {
     const std::vector<InputInfo> infos = describe_inputs(node);
     const Body* taken = entry.taken_body == nullptr ? nullptr : entry.taken_body(node, infos);
     if (taken != nullptr) return enter_body(index, *taken);
+    check_elements(entry, {graph_, node, infos, program_.weights_});
     const std::vector<ValueId> unknown = unknown_values(index, entry.value_inputs);
     if (!unknown.empty()) return end_before(index, unknown);
     std::shared_ptr<Kernel> kernel = program_.make_kernel_of(index);

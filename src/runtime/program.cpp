@@ -25,7 +25,7 @@ struct MissingOperator {
 // A graph input whose value may be part of the signature for the sake of a condition: a mode, a sample rate.
 bool is_few_integers(const Value& value) {
     constexpr std::int64_t few = 8;
-    if (value.declared_type == DataType::undefined || is_floating(value.declared_type)) return false;
+    if (!is_numeric(value.declared_type) || is_floating(value.declared_type)) return false;
     if (!value.declared_shape || value.declared_shape->size() > 1) return false;
     return value.declared_shape->empty() || value.declared_shape->front().size.value_or(few + 1) <= few;
 }
@@ -263,8 +263,10 @@ void Program::fold_one(NodeIndex index) {
     });
     if (!all_known) return;
     const std::vector<InputInfo> inputs = constant_inputs(node);
+    const NodeContext context{*graph_, node, inputs, weights_};
+    check_elements(*entries_[index], context);
     const std::unique_ptr<Kernel> kernel = make_kernel_of(index);
-    std::vector<Tensor> outputs = fold_node({*graph_, node, inputs, weights_}, *kernel);
+    std::vector<Tensor> outputs = fold_node(context, *kernel);
     folded_[index] = true;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] == no_value) continue;
@@ -294,7 +296,8 @@ void Program::find_signature_inputs() {
         const Value& value = graph_->values[input];
         const bool vector =
             value.declared_shape && value.declared_shape->size() <= 1;  // scales, as of a Resize
-        const bool needed = wanted.needed[input] && (vector || !is_floating(value.declared_type));
+        const bool numeric = value.declared_type == DataType::undefined || is_numeric(value.declared_type);
+        const bool needed = wanted.needed[input] && numeric && (vector || !is_floating(value.declared_type));
         if (needed || (wanted.useful[input] && is_few_integers(value))) signature_inputs_.push_back(i);
     }
 }

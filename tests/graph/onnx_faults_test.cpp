@@ -146,6 +146,22 @@ TEST_CASE("graph inputs that cannot be fed are refused by what they are") {
     CHECK(error(OnnxValue::Kind::tensor, 7).empty());
 }
 
+TEST_CASE("whoever feeds more than numbers may read a model with inputs of any type there is") {
+    const TemporaryFolder folder;
+    const auto type_of_input = [&](OnnxValue::Kind kind, std::int32_t type) {
+        OnnxModel model = relu_model();
+        model.graph.inputs.push_back({"i", OnnxDimensions{1}, type, kind});
+        model.save(folder / "any.onnx");
+        const Model read = read_onnx_file(folder / "any.onnx", ModelInputs::any);
+        return read.graph->values[read.graph->find("i")].declared_type;
+    };
+    CHECK(type_of_input(OnnxValue::Kind::sequence, 1) == DataType::sequence);
+    CHECK(type_of_input(OnnxValue::Kind::optional, 1) == DataType::optional);
+    CHECK(type_of_input(OnnxValue::Kind::tensor, 8) == DataType::string);
+    CHECK_THROWS_AS(type_of_input(OnnxValue::Kind::map, 1), Error);
+    CHECK_THROWS_AS(type_of_input(OnnxValue::Kind::tensor, 14), Error);
+}
+
 TEST_CASE("faults inside a subgraph are told with the node and attribute it belongs to") {
     OnnxGraph branch;
     branch.initializer(OnnxTensor::of<double>("k", {1}, {1e300}))

@@ -150,15 +150,16 @@ TEST_CASE("an attribute's half and double tensors become float32 as initializers
           "Constant making 'd', attribute 'value': expected values within float32's range, found 1e+39");
 }
 
-TEST_CASE("a tensor of strings has a shape and no data") {
+TEST_CASE("a tensor of strings has a shape and its strings") {
     OnnxTensor tensor;
     tensor.data_type = onnx_type(DataType::string);
     tensor.dims = {2};
-    tensor.strings = {"a", "b"};
+    tensor.strings = {"a", std::string(40, 'b')};
     const Value strings = read(tensor);
     CHECK(strings.declared_type == DataType::string);
     CHECK(strings.initializer->type() == DataType::string);
     CHECK(strings.initializer->shape() == Shape{2});
+    CHECK(strings_of(strings.initializer->view()) == tensor.strings);
     tensor.strings.pop_back();
     CHECK(fault(tensor) == "initializer 't': expected 2 elements of string [2], found 1");
     CHECK(fault(raw(onnx_type(DataType::string), {2}, 2)) ==

@@ -112,6 +112,7 @@ TEST_CASE("a graph input listed twice and one of strings are found") {
     builder.input("x").input("x").input("s", DataType::string).output("x");
     CHECK(verify(builder.graph) == Names{"graph input 'x' is listed twice",
                                          "graph input 's': expected a tensor of numbers, found strings"});
+    CHECK(verify(builder.graph, ModelInputs::any) == Names{"graph input 'x' is listed twice"});
 }
 
 TEST_CASE("each cycle is found with its nodes and not with those behind it") {

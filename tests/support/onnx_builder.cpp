@@ -55,6 +55,8 @@ void fill_typed(OnnxTensor& result, const Tensor& tensor) {
             return append_elements<std::uint16_t>(tensor, result.int32s);
         case DataType::undefined:
         case DataType::string:
+        case DataType::sequence:
+        case DataType::optional:
             break;
     }
     assert(false && "a tensor without elements");
@@ -223,6 +225,9 @@ std::int32_t onnx_type(DataType type) {
             return onnx::TensorProto_DataType_BOOL;
         case DataType::string:
             return onnx::TensorProto_DataType_STRING;
+        case DataType::sequence:
+        case DataType::optional:
+            break;
     }
     return 0;
 }

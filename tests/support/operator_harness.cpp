@@ -19,6 +19,7 @@ Tensor row_major_copy(TensorView view) {
     descriptor.order = MemoryOrder::row_major;
     Tensor copy(descriptor);
     copy_to_order(view, copy.mutable_view());
+    copy.own_elements();
     return copy;
 }
 

@@ -16,7 +16,7 @@
 #include "dataset/sample_list.h"
 #include "dataset/sample_reader.h"
 #include "engine/model_inputs.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 #include "runtime/frame.h"
 #include "runtime/isa.h"
 #include "runtime/kernel_registry.h"
@@ -133,7 +133,7 @@ class DumpTap : public Tap {
 
 void run(Options& options) {
     limit_isa(parse_isa(options.isa));
-    const Model model = read_onnx_file(options.model);
+    const Model model = read_model(options.model);
     const std::vector<Tensor> inputs = read_sample(*model.graph, options);
     prepare_output_folder(options.folder);
     DumpTap tap(*model.graph, options);

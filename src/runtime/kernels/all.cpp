@@ -5,6 +5,13 @@ namespace qcalib {
 void register_all_kernels(KernelRegistry& registry) {
     register_batch_normalization(registry);
     register_cast(registry);
+    register_circle_control(registry);
+    register_circle_convolution(registry);
+    register_circle_elementwise(registry);
+    register_circle_pooling(registry);
+    register_circle_reduce(registry);
+    register_circle_shape(registry);
+    register_circle_slice(registry);
     register_clip(registry);
     register_concat(registry);
     register_constant(registry);

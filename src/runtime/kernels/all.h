@@ -7,6 +7,13 @@ namespace qcalib {
 // One function a file of kernels, named after it: adds the operators of that family.
 void register_batch_normalization(KernelRegistry& registry);
 void register_cast(KernelRegistry& registry);
+void register_circle_control(KernelRegistry& registry);
+void register_circle_convolution(KernelRegistry& registry);
+void register_circle_elementwise(KernelRegistry& registry);
+void register_circle_pooling(KernelRegistry& registry);
+void register_circle_reduce(KernelRegistry& registry);
+void register_circle_shape(KernelRegistry& registry);
+void register_circle_slice(KernelRegistry& registry);
 void register_clip(KernelRegistry& registry);
 void register_concat(KernelRegistry& registry);
 void register_constant(KernelRegistry& registry);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fusion.h"
 #include "runtime/kernels/all.h"
 #include "runtime/kernels/convolution.h"
 
@@ -98,22 +99,27 @@ onednn::ConvolutionShape read_conv_transpose(const NodeContext& context) {
     shape.window = read_window(context, kernel_extents(context));
     const Extents output = transposed_extents(context, spatial_extents(input.shape), shape.window);
     shape.output = {input.type, shape_of(input.shape[0], channels, output, shape.window.rank), input.order};
+    if (context.node.domain == fused_domain) {
+        shape.weight_strides = context.node.attribute("weight_strides", std::vector<std::int64_t>());
+    }
     return shape;
 }
 
 }  // namespace
 
 void register_conv_transpose(KernelRegistry& registry) {
-    registry.add({.domain = "",
-                  .op_type = "ConvTranspose",
-                  .since = 1,
-                  .summary = "transposed convolution over 1 to 3 spatial dimensions",
-                  .make = []() -> std::unique_ptr<Kernel> {
-                      return std::make_unique<ConvolutionKernel>(read_conv_transpose, true);
-                  },
-                  .make_reference = []() -> std::unique_ptr<Kernel> {
-                      return std::make_unique<ConvolutionKernel>(read_conv_transpose, false);
-                  }});
+    for (const char* domain : {"", fused_domain}) {
+        registry.add({.domain = domain,
+                      .op_type = "ConvTranspose",
+                      .since = 1,
+                      .summary = "transposed convolution over 1 to 3 spatial dimensions",
+                      .make = []() -> std::unique_ptr<Kernel> {
+                          return std::make_unique<ConvolutionKernel>(read_conv_transpose, true);
+                      },
+                      .make_reference = []() -> std::unique_ptr<Kernel> {
+                          return std::make_unique<ConvolutionKernel>(read_conv_transpose, false);
+                      }});
+    }
 }
 
 }  // namespace qcalib

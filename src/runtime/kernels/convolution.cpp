@@ -1,6 +1,7 @@
 #include "runtime/kernels/convolution.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,10 @@ Prepared ConvolutionKernel::prepare(const NodeContext& context) {
     if (primitive_ == nullptr) {  // one plane of sums
         const Extents extents = spatial_extents(shape_.output.shape);
         prepared.scratch_bytes = static_cast<std::size_t>(element_count(extents)) * sizeof(double);
+        if (!shape_.weight_strides.empty()) {  // and the weights in order
+            prepared.scratch_bytes +=
+                static_cast<std::size_t>(element_count(shape_.weights)) * sizeof(double);
+        }
         return prepared;
     }
     prepared.scratch_bytes = primitive_->scratch_bytes();
@@ -85,12 +90,31 @@ std::unique_ptr<KernelState> ConvolutionKernel::make_state() const {
 
 namespace {
 
+// The weights as the loops want them: as they lie, or put into row-major order at `target`.
+template <typename T>
+const T* ordered_weights(const onednn::ConvolutionShape& shape, const T* weights, T* target) {
+    if (shape.weight_strides.empty()) return weights;
+    std::vector<std::int64_t> index(shape.weights.size());
+    const std::int64_t count = element_count(shape.weights);
+    for (std::int64_t i = 0; i < count; ++i) {
+        target[i] = weights[std::inner_product(index.begin(), index.end(), shape.weight_strides.begin(),
+                                               std::int64_t{0})];
+        for (std::size_t axis = index.size(); axis-- > 0;) {
+            if (++index[axis] < shape.weights[axis]) break;
+            index[axis] = 0;
+        }
+    }
+    return target;
+}
+
 template <typename T>
 void run_loops(const onednn::ConvolutionShape& shape, std::span<const TensorView> inputs,
                MutableTensorView output, std::span<std::byte> scratch) {
     const T* bias = shape.bias ? inputs[2].as<T>().data() : nullptr;
-    convolve<T>(shape, inputs[0].as<T>().data(), inputs[1].as<T>().data(), bias, output.as<T>().data(),
-                reinterpret_cast<double*>(scratch.data()));
+    auto* sums = reinterpret_cast<double*>(scratch.data());
+    double* behind_sums = sums + element_count(spatial_extents(shape.output.shape));
+    const T* weights = ordered_weights(shape, inputs[1].as<T>().data(), reinterpret_cast<T*>(behind_sums));
+    convolve<T>(shape, inputs[0].as<T>().data(), weights, bias, output.as<T>().data(), sums);
 }
 
 onednn::ConvolutionShape read_convolution(const NodeContext& context) {
@@ -117,6 +141,7 @@ onednn::ConvolutionShape read_convolution(const NodeContext& context) {
     if (context.node.domain == fused_domain) {
         shape.activations =
             parse_activations(context.node.attribute("activations", std::vector<std::string>()));
+        shape.weight_strides = context.node.attribute("weight_strides", std::vector<std::int64_t>());
     }
     return shape;
 }
