@@ -42,7 +42,7 @@ bool holds_batch(const ListEntry& entry, std::size_t i, std::span<const InputSpe
     if (const auto array = stored_array(entry, i, inputs)) {
         return array->shape.size() == input.shape.size() && array->shape[0] == *input.shape[0];
     }
-    if (entry.store) return true;  // bytes of the whole input
+    if (entry.store || entry.joined) return true;  // bytes of the whole input
     return raw_holds_batch(entry.files[i], input);
 }
 

@@ -56,15 +56,15 @@ CutFile cutter_for(const std::filesystem::path& path) {
 }
 
 Tensor FileSteps::step(std::size_t index) const {
-    TensorDescriptor descriptor = stored;
-    descriptor.order = MemoryOrder::row_major;
-    Tensor tensor(descriptor);
-    copy_to_order({&stored, elements.data() + index * stored.bytes()}, tensor.mutable_view());
-    return tensor;
+    return moved_data(stored.type, stored.shape, elements.data() + index * stored.bytes(), move);
 }
 
 bool is_npz(const std::filesystem::path& path) {
     return ending_of(path) == ".npz";
+}
+
+bool is_raw(const std::filesystem::path& path) {
+    return !is_npz(path) && reader_for(path) == read_raw_file;
 }
 
 bool is_picture(const std::filesystem::path& file) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "dataset/picture_axes.h"
 #include "dataset/sample_reader.h"
 
 namespace qcalib {
@@ -16,8 +17,9 @@ using ReadFile = Tensor (*)(const std::filesystem::path& path, const InputSpec& 
 
 // A file that holds the steps of a sequence one after the other, cut along its first axis.
 struct FileSteps {
-    Tensor elements;          // of all whole steps
-    TensorDescriptor stored;  // one step as it lies there
+    Tensor elements;                 // of all whole steps
+    TensorDescriptor stored;         // one step as it lies there, row-major
+    DataMove move = DataMove::none;  // what brings a step into the input's layout
     std::size_t count = 0;
     std::string left_over;  // what of the file fills no step: "88 of 512 values", or ""
 
@@ -38,6 +40,8 @@ CutFile cutter_for(const std::filesystem::path& path);
 
 // The ending of a file's name in lower case: ".npy".
 std::string ending_of(const std::filesystem::path& path);
+// True for a file that no other reader claims: raw elements.
+bool is_raw(const std::filesystem::path& path);
 // True for a .npz file, which has an array for each of several inputs.
 bool is_npz(const std::filesystem::path& path);
 

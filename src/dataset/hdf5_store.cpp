@@ -55,7 +55,10 @@ class ArrayStore : public SampleStore {
 class RecordStore : public SampleStore {
   public:
     RecordStore(const std::filesystem::path& path, std::span<const InputSpec> inputs)
-        : file_(path), raw_(file_.has_attribute("value", "rawData")), samples_(file_.link_count("value")) {
+        : file_(path),
+          raw_(file_.has_attribute("value", "rawData")),
+          samples_(file_.link_count("value")),
+          inputs_(inputs.size()) {
         if (samples_ == 0) fail("{}: expected samples in group 'value', found none", file_.shown());
         const std::string first = "value/0";
         if (!file_.is_group(first)) {
@@ -73,7 +76,12 @@ class RecordStore : public SampleStore {
     std::uint64_t samples() const override { return samples_; }
     bool has(std::size_t /*input*/) const override { return true; }
     StoredSample read(std::size_t input, std::uint64_t sample) const override {
-        const std::string name = fmt::format("value/{}/{}", sample, input);
+        const std::string group = fmt::format("value/{}", sample);
+        const std::string name = fmt::format("{}/{}", group, input);
+        if (file_.is_group(group) && file_.link_count(group) != inputs_) {
+            fail("{}: expected {} data sets in group '{}', one for each input in the model's order, found {}",
+                 file_.shown(), inputs_, group, file_.link_count(group));
+        }
         Tensor elements = file_.read(name);
         if (raw_ && (elements.type() != DataType::uint8 || elements.shape().size() != 1)) {
             fail("{}: expected bytes (uint8 of rank 1), as attribute rawData says, found {} {}",
@@ -86,6 +94,7 @@ class RecordStore : public SampleStore {
     Hdf5File file_;
     bool raw_;
     std::uint64_t samples_;
+    std::size_t inputs_;
 };
 
 }  // namespace
@@ -94,8 +103,8 @@ std::shared_ptr<const SampleStore> open_hdf5_store(const std::filesystem::path& 
                                                    std::span<const InputSpec> inputs, Remarks& remarks) {
     const bool records = [&] {
         const Hdf5File file(path);
-        return file.is_group("value") && file.link_count("value") > 0 &&
-               file.is_group("value/" + file.links("value", 1).front());
+        if (!file.is_group("value")) return false;
+        return file.link_count("value") == 0 || file.is_group("value/" + file.links("value", 1).front());
     }();
     if (records) return std::make_shared<RecordStore>(path, inputs);
     return std::make_shared<ArrayStore>(path, inputs, remarks);

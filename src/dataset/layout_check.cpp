@@ -51,8 +51,9 @@ std::optional<FileData> as_in_file(const InputSpec& input, TensorView tensor, Da
     data.channels = static_cast<std::size_t>(shape[axes->channel]);
     data.width = static_cast<std::size_t>(shape[axes->width]);
     data.view = tensor;
-    if (!to_be_permuted(input, layout)) return data;
-    if (axes->channels_last()) return std::nullopt;
+    const DataMove move = data_move(input, layout);
+    if (move == DataMove::none) return data;
+    if (move == DataMove::from_nchw || axes->channels_last()) return std::nullopt;
     data.permuted_back = Tensor({tensor.descriptor->type, shape, MemoryOrder::channels_last});
     copy_to_order(tensor, data.permuted_back.mutable_view());
     data.channels_last = true;
@@ -72,11 +73,11 @@ double variation_ratio(const FileData& data) {
 }
 
 std::string remark_for(const InputSpec& input, const FileData& data, DataLayout layout) {
-    const bool permuted = to_be_permuted(input, layout);
-    const std::string advice =
-        !data.channels_last ? "if that is how they were written, give --data-layout nhwc"
-        : permuted          ? "if that is how they were written, leave out --data-layout nhwc"
-                            : "if that is how they were written, transpose them to the input's layout";
+    const bool permuted = data_move(input, layout) != DataMove::none;
+    const std::string advice = !data.channels_last
+                                   ? "if that is how they were written, give --data-layout nhwc"
+                               : permuted ? "if that is how they were written, leave out --data-layout nhwc"
+                                          : "if that is how they were written, give --data-layout nchw";
     return fmt::format("{}: the first samples are far smoother when their data are read as {}; {}",
                        describe(input), data.channels_last ? "NCHW (channels first)" : "NHWC (channels last)",
                        advice);

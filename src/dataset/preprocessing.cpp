@@ -206,6 +206,8 @@ std::string describe(const Preprocessing& preprocessing) {
     }
     if (layout.data == DataLayout::nhwc) {
         text += "; arrays and raw data: NHWC, permuted to the model's NCHW";
+    } else if (layout.data == DataLayout::nchw) {
+        text += "; arrays and raw data: NCHW, permuted to the model's NHWC";
     }
     return text;
 }

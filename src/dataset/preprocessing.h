@@ -19,7 +19,7 @@ struct PictureSize {
 };
 
 enum class ColorOrder { rgb, bgr };
-enum class DataLayout { as_model, nhwc };
+enum class DataLayout { as_model, nhwc, nchw };
 
 // The first five are cv2's INTER_*; the pillow_* are Pillow's (and so torchvision's), antialiased: 8-bit
 // pictures in its fixed-point arithmetic, each of the two passes rounded to 8 bits, others in double.
@@ -96,7 +96,7 @@ struct NormalizeStep {
 struct LayoutStep {
     enum class Axes { as_model, nchw, nhwc };
     Axes pictures = Axes::as_model;          // which axes of the input a picture fills
-    DataLayout data = DataLayout::as_model;  // of arrays and raw data of rank 4: nhwc is permuted to NCHW
+    DataLayout data = DataLayout::as_model;  // of arrays and raw data of rank 4, permuted to the input's
     bool operator==(const LayoutStep&) const = default;
 };
 

@@ -22,15 +22,16 @@ struct RawData {
     std::string shown;  // the file
     std::uint64_t bytes = 0;
     const InputSpec& input;
-    bool permuted = false;  // the file is NHWC, the input NCHW
+    DataMove move = DataMove::none;
 };
 
 // "float32 [1,640,640,3], channels last, for input 'image' [1,3,640,640]".
 std::string wanted_text(const RawData& data) {
-    const auto& shape = data.input.shape;
-    if (!data.permuted) return fmt::format("{} for {}", name_of(data.input.type), describe(data.input));
-    return fmt::format("{} {}, channels last, for {}", name_of(data.input.type),
-                       to_string({shape[0], shape[2], shape[3], shape[1]}), describe(data.input));
+    if (data.move == DataMove::none)
+        return fmt::format("{} for {}", name_of(data.input.type), describe(data.input));
+    return fmt::format(
+        "{} {}, {}, for {}", name_of(data.input.type), to_string(shape_before(data.input.shape, data.move)),
+        data.move == DataMove::from_nhwc ? "channels last" : "channels first", describe(data.input));
 }
 
 // Elements of the dimensions that are known.
@@ -120,8 +121,14 @@ void check_bools(std::span<const std::byte> bytes, const RawData& data) {
          std::to_integer<int>(*bad), bad - bytes.begin());
 }
 
+Shape closed_shape(const PartialShape& shape) {
+    Shape sizes;
+    for (const auto& size : shape) sizes.push_back(size.value());
+    return sizes;
+}
+
 void check_type(const InputSpec& input, const std::string& shown) {
-    if (size_of(input.type) != 0) return;
+    if (is_numeric(input.type)) return;
     fail("{}: {} is of type {}, which raw files cannot hold", shown, describe(input), name_of(input.type));
 }
 
@@ -132,15 +139,14 @@ std::optional<FileSteps> cut_bytes(std::span<const std::byte> bytes, const std::
     const auto& shape = input.shape;
     if (!input.rank_known || std::count(shape.begin(), shape.end(), std::nullopt) > 0) return std::nullopt;
     check_type(input, shown);
-    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout().data)};
+    const RawData data{shown, bytes.size(), input, data_move(input, preprocessing.layout().data)};
     const std::uint64_t step_bytes = known_elements(data) * size_of(input.type);
     if (step_bytes == 0 || bytes.size() <= step_bytes) return std::nullopt;
     if (input.type == DataType::boolean) check_bools(bytes, data);
 
     FileSteps steps;
-    steps.stored.type = input.type;
-    for (const auto& dimension : shape) steps.stored.shape.push_back(*dimension);
-    if (data.permuted) steps.stored.order = MemoryOrder::channels_last;
+    steps.stored = {input.type, closed_shape(shape_before(shape, data.move)), MemoryOrder::row_major};
+    steps.move = data.move;
     steps.count = bytes.size() / step_bytes;
     const std::uint64_t whole = steps.count * step_bytes;
     if (whole < bytes.size())
@@ -151,14 +157,11 @@ std::optional<FileSteps> cut_bytes(std::span<const std::byte> bytes, const std::
 Tensor fit_bytes(std::span<const std::byte> bytes, const std::string& shown, const InputSpec& input,
                  const Preprocessing& preprocessing) {
     check_type(input, shown);
-    const RawData data{shown, bytes.size(), input, to_be_permuted(input, preprocessing.layout().data)};
-    TensorDescriptor descriptor{input.type, bind_shape(data), MemoryOrder::row_major};
+    const RawData data{shown, bytes.size(), input, data_move(input, preprocessing.layout().data)};
+    const Shape shape = bind_shape(data);
     if (input.type == DataType::boolean) check_bools(bytes, data);
-    TensorDescriptor stored = descriptor;
-    if (data.permuted) stored.order = MemoryOrder::channels_last;
-    Tensor tensor(std::move(descriptor));
-    copy_to_order({&stored, bytes.data()}, tensor.mutable_view());
-    return tensor;
+    const Shape stored = closed_shape(shape_before({shape.begin(), shape.end()}, data.move));
+    return moved_data(input.type, stored, bytes.data(), data.move);
 }
 
 std::optional<FileSteps> cut_raw_file(const std::filesystem::path& path, const InputSpec& input,

@@ -128,8 +128,66 @@ fs::path whole_line(std::string_view line, const std::string& where, const ListC
     if (leading.find(binder) != std::string_view::npos) {
         fail("{}: {}", where, no_such_input(name_before_binder(leading), list.inputs));
     }
-    fail("{}: expected name:=path for each of the model's inputs ({}), found '{}'", where,
-         list_of_inputs(list.inputs), printable(leading));
+    fail(
+        "{}: expected name:=path for each of the model's inputs ({}), a path for each in this order, or one "
+        "file with the data of all, found '{}'",
+        where, list_of_inputs(list.inputs), printable(leading));
+}
+
+std::vector<std::size_t> required_inputs(std::span<const InputSpec> inputs) {
+    std::vector<std::size_t> required;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!inputs[i].otherwise) required.push_back(i);
+    }
+    return required;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+    std::vector<std::string_view> words;
+    while (!(line = trim(line)).empty()) {
+        const std::size_t end = line.find_first_of(blanks);
+        words.push_back(line.substr(0, end));
+        line.remove_prefix(end == std::string_view::npos ? line.size() : end);
+    }
+    return words;
+}
+
+// Whether one file could fill either input.
+bool take_alike_data(const InputSpec& a, const InputSpec& b) {
+    if (!a.rank_known || !b.rank_known) return a.type == b.type;
+    const auto bytes = [](const InputSpec& input) -> std::optional<std::int64_t> {
+        std::int64_t elements = 1;
+        for (const auto& size : input.shape) {
+            if (!size) return std::nullopt;
+            elements *= *size;
+        }
+        return elements * static_cast<std::int64_t>(size_of(input.type));
+    };
+    const auto one = bytes(a);
+    const auto other = bytes(b);
+    return one && other ? *one == *other : a.type == b.type;
+}
+
+// A path for each input that must be given, in their order.
+std::vector<fs::path> in_model_order(std::span<const std::string_view> words,
+                                     std::span<const std::size_t> required, const std::string& where,
+                                     const ListContext& list) {
+    std::vector<fs::path> files(list.inputs.size());
+    for (std::size_t i = 0; i < required.size(); ++i) {
+        const InputSpec& input = list.inputs[required[i]];
+        for (std::size_t k = 0; k < i; ++k) {
+            const InputSpec& other = list.inputs[required[k]];
+            if (!take_alike_data(input, other)) continue;
+            fail(
+                "{}: inputs '{}' and '{}' take data of the same size, so that nothing tells whether the "
+                "files "
+                "are in their order; name them, as {}:={} {}:={}",
+                where, printable(other.name), printable(input.name), printable(other.name),
+                printable(words[k]), printable(input.name), printable(words[i]));
+        }
+        files[required[i]] = resolve(words[i], list.folder).path;
+    }
+    return files;
 }
 
 fs::path item_path(const Item& item, const std::string& where, const ListContext& list) {
@@ -139,6 +197,24 @@ fs::path item_path(const Item& item, const std::string& where, const ListContext
         fail("{}: {}", where, no_such_input(*name, list.inputs));
     }
     return std::move(resolved.path);
+}
+
+// A line without names where several inputs must be given: a path for each, or one file with the data of all.
+// Nothing where it is neither.
+std::optional<ListEntry> without_names(std::string_view line, const std::string& where,
+                                       const ListContext& list) {
+    const std::vector<std::size_t> required = required_inputs(list.inputs);
+    if (required.size() < 2 || line.find(binder) != std::string_view::npos) return std::nullopt;
+    const std::vector<std::string_view> words = words_of(line);
+    const ResolvedPath whole = resolve(trim(line), list.folder);
+    if ((words.size() == 1 || whole.exists) && is_raw(whole.path)) {
+        ListEntry entry{0, std::vector<fs::path>(list.inputs.size())};
+        for (const std::size_t input : required) entry.files[input] = whole.path;
+        entry.joined = true;
+        return entry;
+    }
+    if (words.size() != required.size()) return std::nullopt;
+    return ListEntry{0, in_model_order(words, required, where, list)};
 }
 
 std::vector<fs::path> parse_line(std::string_view line, const std::string& where, const ListContext& list) {
@@ -220,7 +296,10 @@ std::vector<ListEntry> read_sample_list(const fs::path& path, std::span<const In
             if (skipped.outputs++ == 0) skipped.first_output = number;
             continue;
         }
-        entries.push_back({number, parse_line(line, where, list)});
+        std::optional<ListEntry> unnamed = without_names(line, where, list);
+        ListEntry& entry = entries.emplace_back(unnamed ? std::move(*unnamed) : ListEntry{});
+        if (!unnamed) entry.files = parse_line(line, where, list);
+        entry.line = number;
     }
     if (entries.empty()) fail("{}: expected one sample a line, found none", list.shown);
     remark_on_outputs(skipped, list, remarks);

@@ -21,14 +21,18 @@ struct ListEntry {
     // Resolved; empty for an input that has a value without one. A .npz file may be named for several inputs.
     std::vector<std::filesystem::path> files;
     std::shared_ptr<const SampleStore> store = {};  // what has the sample; `files` then name its file
+    // `files` name one raw file with the data of all those inputs, one after the other in their order.
+    bool joined = false;
 };
 
 // Reads a list in SNPE's input_list form: a path, or `name:=path` items separated by blanks, one sample a
 // line; an input with a value of its own (InputSpec::otherwise) may be left out; where just one must be
-// given, a line without ":=" is its path, blanks included; a .npz file alone is named for all inputs. Blank
-// lines are skipped; lines that start with # or % are skipped with one remark (SNPE takes them as output
-// names). CRLF is understood. Relative paths are looked up from the working directory, then from the list's
-// folder. Errors carry "list:line".
+// given, a line without ":=" is its path, blanks included; a .npz file alone is named for all inputs. Where
+// several must be given, also in the forms of ONE's record-minmax: a path for each in the model's order
+// (refused where two of them take data of one size, so that nothing could tell them apart), or one raw file
+// with the data of all. Blank lines are skipped; lines that start with # or % are skipped with one remark
+// (SNPE takes them as output names). CRLF is understood. Relative paths are looked up from the working
+// directory, then from the list's folder. Errors carry "list:line".
 std::vector<ListEntry> read_sample_list(const std::filesystem::path& path, std::span<const InputSpec> inputs,
                                         Remarks& remarks);
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "dataset/batch.h"
 #include "dataset/entry_reader.h"
+#include "dataset/input_names.h"
 #include "dataset/picture_axes.h"
 #include "dataset/sequence.h"
 
@@ -133,6 +134,26 @@ std::vector<Tensor> SampleReader::read(const SelectedSample& sample) const {
 
 Sequence SampleReader::open(const SelectedSample& sample) const {
     return {sample.entries.front(), inputs_, preprocessing_};
+}
+
+void remark_on_moved(const ListEntry& entry, std::span<const InputSpec> inputs,
+                     const Preprocessing& preprocessing, Remarks& remarks) {
+    const DataLayout layout = preprocessing.layout().data;
+    if (layout != DataLayout::as_model) return;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        try {
+            const auto array = stored_array(entry, i, inputs);
+            if (!array) continue;
+            const std::string shown = shown_source(entry, i);
+            const DataMove move = data_move(inputs[i], layout, array->shape, shown);
+            if (move == DataMove::none) continue;
+            remarks.add(fmt::format("{}: shape {} fits {} as {} alone and is permuted; so are all like it",
+                                    shown, to_string(array->shape), describe(inputs[i]),
+                                    move == DataMove::from_nhwc ? "NHWC" : "NCHW"));
+        } catch (const Error&) {
+            continue;  // it is named when its turn comes
+        }
+    }
 }
 
 std::string describe_source(const SelectedSample& sample) {

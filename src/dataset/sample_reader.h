@@ -45,6 +45,11 @@ class SampleReader {
     Preprocessing preprocessing_;
 };
 
+// A remark for each input whose array in this entry is permuted because its shape fits in the other layout
+// alone (NCHW for an NHWC input, or the reverse). Files that cannot be read give none.
+void remark_on_moved(const ListEntry& entry, std::span<const InputSpec> inputs,
+                     const Preprocessing& preprocessing, Remarks& remarks);
+
 // What a sample is read from: the first file of its line, and how many more lines there are; "sample 3" where
 // it has no file.
 std::string describe_source(const SelectedSample& sample);

@@ -123,11 +123,16 @@ std::vector<ListEntry> entries_of(std::vector<fs::path> files, std::span<const I
             std::fill(entry.files.begin(), entry.files.end(), file);
             continue;
         }
+        if (required.size() > 1 && is_raw(file)) {
+            for (const std::size_t input : required) entry.files[input] = file;
+            entry.joined = true;
+            continue;
+        }
         if (required.size() != 1) {
             fail(
                 "{}: a file fills one input, the model asks for {}, found {}; use .npz files with an array "
                 "for "
-                "each of {}, or a list",
+                "each of {}, raw files with the data of all one after the other, or a list",
                 shown, required.size(), printable(file.string()), list_of_inputs(inputs));
         }
         entry.files[required.front()] = std::move(file);
@@ -154,8 +159,12 @@ std::vector<ListEntry> read_sample_source(const std::string& source, std::span<c
 std::span<const SampleSourceInfo> sample_sources() {
     static const std::array<SampleSourceInfo, 6> all = {
         SampleSourceInfo{"list",
-                         "A text file: a path a line, or name:=path for each input (SNPE's input_list)"},
-        SampleSourceInfo{"folder", "Its files, sorted by bytes, one a sample"},
+                         "A text file: a path a line, or name:=path for each input (SNPE's input_list), or a "
+                         "path for each in their order or one raw file with the data of all (ONE's "
+                         "record-minmax)"},
+        SampleSourceInfo{"folder",
+                         "Its files, sorted by bytes, one a sample; a raw file has the data of all "
+                         "inputs, one after the other"},
         SampleSourceInfo{"pattern",
                          "photos/*.jpg: the files that * and ? match, sorted by bytes, one a sample"},
         SampleSourceInfo{".npz", "An array for each input by name, samples along the first axis"},

@@ -17,7 +17,7 @@ const std::vector<std::string> roundings = {"down", "nearest", "up"};
 const std::vector<std::string> places = {"corner", "centre"};
 const std::vector<std::string> colors = {"rgb", "bgr", "grey"};
 const std::vector<std::string> axes = {"model", "nchw", "nhwc"};
-const std::vector<std::string> data_layouts = {"model", "nhwc"};
+const std::vector<std::string> data_layouts = {"model", "nhwc", "nchw"};
 const std::vector<std::string> integers = {"nearest", "truncate"};
 
 // The names of ResizeStep::Form, in its order.
@@ -106,7 +106,7 @@ const StepInfo layout_info = {
     {
         {"pictures", either(axes), "model",
          "The input's axes that pictures fill; model: told from its shape"},
-        {"data", either(data_layouts), "model", "Of arrays and raw data of rank 4; nhwc: permuted to NCHW"},
+        {"data", either(data_layouts), "model", "Of arrays and raw data of rank 4, permuted to the input's"},
     }};
 
 const StepInfo dtype_info = {

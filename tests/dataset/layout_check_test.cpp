@@ -99,8 +99,7 @@ TEST_CASE("NCHW data in an NHWC input are remarked on") {
     const auto remarks = remarks_on(Kind::nchw, nhwc_input(), DataLayout::as_model);
     REQUIRE(remarks.size() == 1);
     CHECK(remarks[0].ends_with(
-        "read as NCHW (channels first); if that is how they were written, transpose them to "
-        "the input's layout"));
+        "read as NCHW (channels first); if that is how they were written, give --data-layout nchw"));
 }
 
 TEST_CASE("Data in the right layout, noise and constant data are not remarked on") {

@@ -89,14 +89,46 @@ TEST_CASE("NHWC .npy data are permuted to the model's NCHW") {
     CHECK(numbers_of(tensor.view()) == std::vector<double>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11});
 }
 
-TEST_CASE("A .npy shape in the other layout is refused with the option that mends it") {
+TEST_CASE(
+    "NCHW .npy data are permuted to the model's NHWC, told so or by a shape that fits in no other way") {
     const Files files;
-    CHECK(error_with(float_input({1, 3, 4, 5}), files.array<float>({1, 4, 5, 3})) ==
-          "a.npy: expected shape [1,3,4,5] for input 'x' [1,3,4,5], found [1,4,5,3]; for channels-last files "
-          "give "
-          "--data-layout nhwc");
+    for (const DataLayout layout : {DataLayout::nchw, DataLayout::as_model}) {
+        const Tensor tensor = read_one(float_input({1, 2, 5, 3}), files.array<float>({1, 3, 2, 5}), layout);
+        CHECK(tensor.shape() == Shape{1, 2, 5, 3});
+        CHECK(tensor.descriptor().order == MemoryOrder::row_major);
+        const std::vector<double> values = numbers_of(tensor.view());
+        CHECK(values[0] == 0);   // c 0
+        CHECK(values[1] == 10);  // c 1
+        CHECK(values[2] == 20);
+        CHECK(values[3] == 1);  // column 1
+        CHECK(values[29] == 29);
+        CHECK(values[15] == 5);  // row 1
+    }
+}
+
+TEST_CASE("A .npy shape that fits in the other layout alone is permuted") {
+    const Files files;
+    const Tensor tensor = read_one(float_input({1, 3, 4, 5}), files.array<float>({1, 4, 5, 3}));
+    CHECK(tensor.shape() == Shape{1, 3, 4, 5});
+    CHECK(numbers_of(tensor.view())[1] == 3);
+    CHECK(read_one(float_input({1, 3, 4, 5}), files.array<float>({4, 5, 3})).shape() == Shape{1, 3, 4, 5});
     CHECK(
         error_with(float_input({1, 3, 4, 5}), files.array<float>({1, 3, 4, 5}), DataLayout::nhwc) ==
         "a.npy: expected shape [1,4,5,3] (channels last) for input 'x' [1,3,4,5], found [1,3,4,5]; leave out "
         "--data-layout nhwc");
+}
+
+TEST_CASE("A .npy shape of as many channels as rows leaves a doubt and is refused unless told") {
+    const Files files;
+    CHECK(error_with(float_input({1, 8, 6, 8}), files.array<float>({1, 8, 8, 6})) ==
+          "a.npy: expected shape [1,8,6,8] for input 'x' [1,8,6,8], found [1,8,8,6], which fits as NCHW; but "
+          "its "
+          "axes of 8 leave a doubt about which are the channels: say --data-layout nchw, or transpose it");
+    CHECK(read_one(float_input({1, 8, 6, 8}), files.array<float>({1, 8, 8, 6}), DataLayout::nchw).shape() ==
+          Shape{1, 8, 6, 8});
+    // Equal sides fit as they are: the model's layout.
+    CHECK(numbers_of(read_one(float_input({1, 2, 2, 2}), files.array<float>({1, 2, 2, 2})).view())[1] == 1);
+    // Nothing fits.
+    CHECK(error_with(float_input({1, 3, 4, 5}), files.array<float>({1, 5, 3, 4})) ==
+          "a.npy: expected shape [1,3,4,5] for input 'x' [1,3,4,5], found [1,5,3,4]");
 }

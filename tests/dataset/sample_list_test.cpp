@@ -110,9 +110,10 @@ TEST_CASE("Wrong items of several inputs are named with list and line") {
     CHECK(list.error("image:=a") == "list.txt:1: no file for input 'mask'");
     CHECK(list.error("image:=a image:=b mask:=c") == "list.txt:1: input 'image' is given twice");
     CHECK(list.error("image:= mask:=c") == "list.txt:1: no path after 'image:='");
-    CHECK(list.error("\n\na.raw b.raw") ==
-          "list.txt:3: expected name:=path for each of the model's inputs (image and mask), found 'a.raw "
-          "b.raw'");
+    CHECK(
+        list.error("\n\na.raw b.raw c.raw") ==
+        "list.txt:3: expected name:=path for each of the model's inputs (image and mask), a path for each in "
+        "this order, or one file with the data of all, found 'a.raw b.raw c.raw'");
 }
 
 TEST_CASE("Lines with # and % are skipped with one remark") {

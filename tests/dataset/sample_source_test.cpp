@@ -95,11 +95,13 @@ TEST_CASE("One file a sample fills one input, or as .npz all of them") {
     CHECK(source.values(0, 0) == Values{1, 2});
     CHECK(source.values(0, 1) == Values{3});
     CHECK(source.values(1, 0) == Values{4, 5});
-    const ArrayFolder raw;
-    raw.write("a.raw", "12345678");
-    CHECK(source_error(raw.path(), x_and_y) ==
-          ": a file fills one input, the model asks for 2, found " + (raw.path() / "a.raw").string() +
-              "; use .npz files with an array for each of x and y, or a list");
+    const ArrayFolder other;
+    other.npy("a.npy", floats({1, 2}, {1, 2}));
+    CHECK(source_error(other.path(), x_and_y) == ": a file fills one input, the model asks for 2, found " +
+                                                     (other.path() / "a.npy").string() +
+                                                     "; use .npz files with an array for each of x and y, "
+                                                     "raw files with the data of all one after the "
+                                                     "other, or a list");
 }
 
 TEST_CASE("A .npz file in a list is named for all inputs, and each finds its array by name") {
@@ -254,6 +256,31 @@ TEST_CASE("An .h5 file of records has a group for each sample, with types or as 
     CHECK(missing.values(0) == Values{1, 2});
     CHECK(error_of([&] { missing.values(1); }) ==
           gap.string() + ", data set 'value/1/0': there is no such data set");
+}
+
+TEST_CASE("Each record of an .h5 file must have a data set for each input, of its type and shape") {
+    const ArrayFolder folder;
+    const fs::path uneven = folder.path() / "uneven.h5";
+    Hdf5Writer(uneven)
+        .add_floats("value/0/0", {1, 2}, {1, 2})
+        .add_floats("value/1/0", {1, 2}, {4, 5})
+        .add_floats("value/1/1", {1}, {6})
+        .add_floats("value/2/0", {1, 3}, {7, 8, 9})
+        .add<std::int32_t>("value/3/0", {1, 2}, {1, 2}, H5T_STD_I32BE, H5T_NATIVE_INT32);
+    const Source source(uneven, x_of_2);
+    CHECK(source.values(0) == Values{1, 2});
+    CHECK(error_of([&] { source.values(1); }) ==
+          uneven.string() +
+              ": expected 1 data sets in group 'value/1', one for each input in the model's order, "
+              "found 2");
+    CHECK(error_of([&] { source.values(2); }) ==
+          uneven.string() + ", data set 'value/2/0': expected shape [1,2] for input 'x' [1,2], found [1,3]");
+    CHECK(error_of([&] { source.values(3); })
+              .starts_with(uneven.string() +
+                           ", data set 'value/3/0': expected float32 for input 'x' [1,2], found "
+                           "int32"));
+    const Source integers(uneven, {input("x", {1, 2}, DataType::int32)});
+    CHECK(integers.values(3) == Values{1, 2});
 }
 
 TEST_CASE("Data in other files, and types that no tensor has, are refused") {
