@@ -6,12 +6,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "target/circle_assignment.h"
 #include "target/counted_values.h"
 #include "target/emission_remarks.h"
 #include "target/fusions.h"
 #include "target/needed_tensors.h"
 #include "target/parameters.h"
 #include "target/resolver.h"
+#include "target/tidl_findings.h"
+#include "target/tidl_rules.h"
+#include "target/tidl_tensors.h"
 
 namespace qcalib {
 
@@ -46,11 +50,10 @@ std::optional<int> resolve_bias_bits(const AssignmentOptions& options, const Tar
 }
 
 ResolvedOptions resolve(const AssignmentOptions& options, const Target& target, Remarks& remarks) {
-    GridRules grid;
+    GridRules grid = target.grid_rules();
     grid.least_range = resolve_least_range(options, target);
     grid.power_of_two = options.power_of_two.value_or(target.power_of_two);
     grid.include_zero = options.include_zero.value_or(target.include_zero);
-    grid.rounding = target.rounding;
     ResolvedOptions resolved{
         nullptr, nullptr, activation_methods(options, target), weight_methods(options, target), grid, grid};
     resolved.bias_bits = resolve_bias_bits(options, target);
@@ -145,7 +148,38 @@ void check_patterns(const Graph& graph, const CountedValues& values, std::span<c
     options.weight_methods.check_patterns(weights, "--weight-method");
 }
 
+// TIDL's symmetric styles have no asymmetric codes.
+void check_tidl_options(const AssignmentOptions& options, const Target& target) {
+    if (!target.tidl->symmetric()) return;
+    const auto refuse = [&](std::string_view flag) {
+        fail(
+            "{}: target '{}' has symmetric codes alone (quantization_scale_type 0 and 1, TDA4VM); "
+            "'tidl-asym' has others",
+            flag, target.name);
+    };
+    if (options.symmetric_activations == false) refuse("--symmetric-activations no");
+    if (options.symmetric_weights == false) refuse("--symmetric-weights no");
+}
+
 }  // namespace
+
+void check_form(const Graph& graph, const Target& target) {
+    const bool circle = is_circle_graph(graph);
+    if (circle == (target.circle != nullptr) || graph.nodes.empty()) return;
+    if (circle) {
+        fail(
+            "target '{}': expected an ONNX model, found one of a .circle or .tflite file, whose operators "
+            "its "
+            "rules do not know (target 'circle' does)",
+            target.name);
+    }
+    fail(
+        "target '{}': expected a .circle or .tflite model, found an ONNX one: q-implant takes tensors by the "
+        "names and layouts that the converter gave them, so convert the model (one-import-onnx) and "
+        "calibrate "
+        "the file it makes; `qcalib map` carries encodings over from the ONNX model",
+        target.name);
+}
 
 MethodTable activation_methods(const AssignmentOptions& options, const Target& target) {
     return {parse_method(target.default_method), options.methods};
@@ -159,8 +193,18 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
                              const StatisticsFile& statistics, const Target& target,
                              const AssignmentOptions& options, Remarks& remarks,
                              std::vector<Decision>* decisions) {
+    check_form(graph, target);
+    if (target.circle != nullptr) check_circle_options(options, target);
     ResolvedOptions resolved = resolve(options, target, remarks);
-    const OverrideTable overrides(options.overrides, target.name, target.scale_is_multiplier);
+    const std::optional<TidlTensors> tidl =
+        target.tidl == nullptr ? std::nullopt
+                               : std::optional<TidlTensors>(std::in_place, graph, constant, target);
+    if (tidl) check_tidl_options(options, target);
+    const OverrideTable overrides(
+        tidl ? tidl_overrides(options.overrides, graph, *tidl, target, resolved.activations.bits, remarks)
+             : options.overrides,
+        target.name, target.scale_is_multiplier);
+    resolved.tidl = tidl ? &*tidl : nullptr;
     const BaseEncodings no_base;
     const BaseTable base(options.base ? *options.base : no_base);
     resolved.overrides = &overrides;
@@ -169,6 +213,12 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
     std::vector<std::string> names;
     for (const Value& value : graph.values) names.push_back(value.name);
     overrides.check_names(names);
+    if (target.circle != nullptr) {
+        resolved.weights.bits = resolved.activations.bits;
+        resolved.activations.scheme = resolved.weights.scheme =
+            resolved.activations.bits == 8 ? Scheme::asymmetric : Scheme::symmetric;
+        return assign_circle_encodings(graph, statistics, target, resolved, remarks, decisions);
+    }
 
     const CountedValues values(graph, constant, statistics);
     const Fusions fusions(graph, constant, target);
@@ -176,6 +226,7 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
     check_complete(graph, statistics, target, [&](ValueId value) {
         if (!values.floats()[value] || values.counted(value) || constant(value) != nullptr) return false;
         if (fused[value] || fusions.vanishes(value)) return false;
+        if (tidl && (tidl->swallowed_by(value) != no_value || tidl->carried(value))) return false;
         const std::string& name = graph.values[value].name;
         const TensorOverride given = overrides.of(name);
         const TensorEncoding* entry = base.find(name);
@@ -195,6 +246,10 @@ EncodingSet assign_encodings(const Graph& graph, const ConstantLookup& constant,
     base.remark_dropped(names, resolution.set, resolution.reasons, remarks);
     for (std::string& remark : emission_remarks(graph, fusions, resolution.set))
         remarks.add(std::move(remark));
+    if (tidl) {
+        add_tidl_findings({graph, constant, statistics, target, options, *tidl, resolution.set},
+                          resolution.decisions, remarks);
+    }
     if (decisions != nullptr) {
         std::move(resolution.decisions.begin(), resolution.decisions.end(), std::back_inserter(*decisions));
     }

@@ -43,6 +43,10 @@ struct AssignmentOptions {
 MethodTable activation_methods(const AssignmentOptions& options, const Target& target);
 MethodTable weight_methods(const AssignmentOptions& options, const Target& target);
 
+// An Error where the target's rules are for other operators than the graph has: those of ONNX, or of .circle
+// and .tflite files.
+void check_form(const Graph& graph, const Target& target);
+
 // Decides which tensor of the graph gets which encoding: every float activation with data that the target has
 // a tensor for, and the constants that meet an activation. What holds for a tensor is decided in this order:
 //   1. overrides (see OverrideTable for their own order);

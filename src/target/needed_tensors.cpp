@@ -4,6 +4,7 @@
 
 #include "target/constant_lookup.h"
 #include "target/fusions.h"
+#include "target/tidl_layers.h"
 
 namespace qcalib {
 
@@ -82,9 +83,12 @@ std::vector<std::string> needed_tensors(const Graph& graph, const Target& target
     const std::vector<bool> fused = fused_values(graph, target);
     const Fusions fusions(graph, constants_of(graph), target);
     const std::vector<bool> constant = constant_values(graph);
+    std::optional<TidlLayers> layers;
+    if (target.tidl != nullptr) layers.emplace(graph, constants_of(graph));
     std::vector<std::string> names;
     const auto add = [&](ValueId value) {
         if (value == no_value || fused[value] || fusions.vanishes(value) || constant[value]) return;
+        if (layers && layers->around(value) && !layers->making(value)) return;
         const DataType type = graph.values[value].declared_type;
         if (type == DataType::undefined || is_floating(type)) names.push_back(graph.values[value].name);
     };

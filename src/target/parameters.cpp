@@ -118,8 +118,12 @@ Encoded ParameterEncoder::encode(const Parameter& parameter, const Tensor& value
     const Tensor floats = to_float32(value, fmt::format("'{}'", printable(name)));
     const bool weight = is_weight(parameter);
     remark_shared(parameter, weight ? "a weight" : "an operand");
-    if (weight) return encode_weight(parameter, floats, given);
-    return encode_constant(name, floats, given);
+    if (!weight) return encode_constant(name, floats, given);
+    const std::optional<Tensor> folded =
+        options_.tidl == nullptr ? std::nullopt : options_.tidl->folded(parameter.value);
+    result = encode_weight(parameter, folded ? *folded : floats, given);
+    if (folded) result.decision.notes.emplace_back("with the batch normalization behind it taken in");
+    return result;
 }
 
 GridRules ParameterEncoder::weight_grid(const std::string& name, std::optional<int> axis,

@@ -13,6 +13,7 @@
 #include "target/method_table.h"
 #include "target/target.h"
 #include "target/tensor_encoder.h"
+#include "target/tidl_tensors.h"
 #include "target/weight_channels.h"
 
 namespace qcalib {
@@ -29,6 +30,7 @@ struct ResolvedOptions {
     ValuePolicy nonfinite = ValuePolicy::skip;
     ValuePolicy masks = ValuePolicy::skip;
     std::optional<int> bias_bits = {};
+    const TidlTensors* tidl = nullptr;  // of a target with TidlRules
 };
 
 // One place where a constant meets an activation.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "target/constant_lookup.h"
+#include "target/tidl_layers.h"
 
 namespace qcalib {
 
@@ -98,11 +99,12 @@ class QatReader {
         if (node.inputs.empty() || node.outputs.empty() || node.inputs[0] == no_value ||
             node.outputs[0] == no_value)
             return;
+        if (node.op_type == "HardTanh" || node.op_type == "Hardtanh") return take_hard_tanh(node);
         if (!node.domain.empty() && node.domain != "com.microsoft") {
             if (node.inputs.size() < 3 || !quantizes_by_name(node)) return;
             others_.push_back(label(graph_, node));
             take_quantize(node, true);
-        } else if (node.op_type == "Clip") {
+        } else if (node.op_type == "Clip" || node.op_type == "Min" || node.op_type == "Max") {
             take_clip(node);
         } else if (node.op_type == "QuantizeLinear") {
             take_quantize(node, false);
@@ -111,35 +113,62 @@ class QatReader {
         }
     }
 
+    // A Clip, or the last of a pair of Min and Max, or of Relu and Min.
     void take_clip(const Node& node) {
-        if (constant_(node.inputs[0]) != nullptr) return;
-        const std::optional<double> low = bound(node, 1, "min");
-        const std::optional<double> high = bound(node, 2, "max");
-        const bool usable = low && high && std::isfinite(*low) && std::isfinite(*high) && *low < *high &&
-                            std::max(std::abs(*low), std::abs(*high)) < 1e30;
+        const ValueId operand = clipped_operand(node);
+        if (operand == no_value) return;
+        std::optional<Range> bounds = clip_bounds(node, constant_);
+        ValueId source = operand;
+        while (bounds && (!std::isfinite(bounds->min) || !std::isfinite(bounds->max))) {
+            const NodeIndex before = graph_.values[source].producer;
+            if (before == no_node || readers_[source].size() != 1) return;
+            const std::optional<Range> other = clip_bounds(graph_.nodes[before], constant_);
+            if (!other) return;
+            bounds = Range{std::max(bounds->min, other->min), std::min(bounds->max, other->max)};
+            source = clipped_operand(graph_.nodes[before]);
+            if (source == no_value) return;
+        }
+        if (bounds) take_bounds(node, source, *bounds);
+    }
+
+    // HardTanh, which exporters write into domains of their own.
+    void take_hard_tanh(const Node& node) {
+        const auto bound = [&](const char* name, const char* other, double otherwise) {
+            const std::optional<double> given = number_attribute(node, name);
+            return given ? *given : number_attribute(node, other).value_or(otherwise);
+        };
+        take_bounds(node, node.inputs[0], {bound("min_val", "min", -1), bound("max_val", "max", 1)});
+    }
+
+    // The one operand that is no constant, or no_value.
+    ValueId clipped_operand(const Node& node) const {
+        ValueId found = no_value;
+        for (const ValueId input : node.inputs) {
+            if (input == no_value || constant_(input) != nullptr) continue;
+            if (found != no_value) return no_value;
+            found = input;
+        }
+        return found;
+    }
+
+    // `source` is what goes into the bounds, through however many nodes.
+    void take_bounds(const Node& node, ValueId source, Range bounds) {
+        const bool usable = std::isfinite(bounds.min) && std::isfinite(bounds.max) &&
+                            bounds.min < bounds.max &&
+                            std::max(std::abs(bounds.min), std::abs(bounds.max)) < 1e30;
         if (!usable) return;  // bounds on one side alone are no range
         // What reads it first: the Clip may stand in the place of a Relu, or behind it.
         std::string name = known_name({node.outputs[0]});
         if (name.empty()) name = name_by_reader({node.outputs[0]});
-        if (name.empty()) name = name_by_producer(node.inputs[0]);
+        if (name.empty()) name = name_by_producer(source);
         if (name.empty()) return remark_unknown(node.outputs[0]);
         Encoding encoding;
-        encoding.min = *low;
-        encoding.max = *high;
-        encoding.scale = (*high - *low) / 255;
-        encoding.offset = static_cast<std::int64_t>(std::round(*low / encoding.scale));
+        encoding.min = bounds.min;
+        encoding.max = bounds.max;
+        encoding.scale = (bounds.max - bounds.min) / 255;
+        encoding.offset = static_cast<std::int64_t>(std::round(bounds.min / encoding.scale));
         base_.ranges_alone.insert(name);
         add({name, {encoding}, {}, label(graph_, node)}, false);
-    }
-
-    std::optional<double> bound(const Node& node, std::size_t input, const std::string& attribute) const {
-        if (node.inputs.size() > input && node.inputs[input] != no_value) {
-            const Tensor* tensor = constant_(node.inputs[input]);
-            if (tensor == nullptr || tensor->descriptor().elements() != 1) return std::nullopt;
-            return numbers(*tensor).front();
-        }
-        if (node.inputs.size() > 1 || !node.has_attribute(attribute)) return std::nullopt;
-        return node.attribute<float>(attribute, 0);
     }
 
     // Also for nodes of other domains, which quantize and dequantize at once.

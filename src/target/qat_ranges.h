@@ -10,7 +10,9 @@ namespace qcalib {
 
 // The ranges that a model trained with quantization carries, by the names that the tensors have in `model`
 // (which may be the same graph, or the float model without its range nodes):
-//   - Clip with constant bounds, not of a constant: the range of its output, whatever the width;
+//   - Clip with constant bounds, not of a constant: the range of its output, whatever the width; also a Min
+//   and
+//     a Max in a row, Relu and Min, and HardTanh (-1 to 1, or its attributes min_val and max_val);
 //   - QuantizeLinear: the encoding of its input, per tensor or per channel;
 //   - DequantizeLinear of an initializer: that of the weight it stands for;
 //   - nodes of other domains with "quantize" in their names and inputs x, scale, zero point: as

@@ -50,6 +50,7 @@ Resolver::Resolver(const ResolverInputs& inputs, Remarks& remarks)
 bool Resolver::is_activation(ValueId value) const {
     if (in_.values.activations()[value]) return true;
     if (!in_.values.computed()[value]) return false;
+    if (in_.options.tidl != nullptr && in_.options.tidl->carried(value)) return true;
     return !in_.options.overrides->of(name_of(value)).empty() ||
            in_.options.base->find(name_of(value)) != nullptr;
 }
@@ -94,6 +95,16 @@ Encoded Resolver::decide(ValueId value, const TensorOverride& given, Remarks& re
     }
     const bool in_base =
         in_.options.base->find(name_of(value)) != nullptr && !in_.options.base->range_alone(name_of(value));
+    if (in_.options.tidl != nullptr && in_.options.tidl->swallowed_by(value) != no_value) {
+        const TidlTensors& tidl = *in_.options.tidl;
+        Encoded none;
+        none.decision.tensor = name_of(value);
+        none.decision.rules = in_.options.activations;
+        none.decision.no_encoding = fmt::format(
+            "target '{}' has no such tensor: it lies inside the {}, whose output is {}", in_.target.name,
+            tidl.describe(*tidl.layers().around(value)), quoted(name_of(tidl.swallowed_by(value))));
+        return none;
+    }
     if (in_.fusions.vanishes(value) && !in_base) {
         Encoded none;
         none.decision.tensor = name_of(value);
@@ -233,6 +244,7 @@ Encoded Resolver::own(ValueId value, const TensorOverride& given, Remarks& remar
         task.origin = "shared";
         task.choose = [&](const GridRules&) { return std::optional(shared_range->second.range); };
     }
+    if (in_.options.tidl != nullptr) ask_tidl(value, samples ? &samples->statistics() : nullptr, task);
     if (task.base != nullptr && task.base->encodings.size() > 1) {
         remarks.add(fmt::format("{}: the base's {} encodings are none of an activation: encoded anew",
                                 quoted(name), task.base->encodings.size()));
@@ -240,12 +252,29 @@ Encoded Resolver::own(ValueId value, const TensorOverride& given, Remarks& remar
     }
     if (samples && !given.skip) check_values(name, samples->statistics(), in_.options, remarks);
     Encoded result = encoder_.encode(task, given, remarks);
+    if (in_.options.tidl != nullptr && result.entry && !result.entry->encodings.empty())
+        result.decision.notes.push_back(tidl_scale_text(result.entry->encodings.front()));
     if (const Fusion* fusion = in_.fusions.around(value)) {
         result.decision.notes.push_back(fmt::format(
             "{} fused into {}", fusion->pattern->keeps_entries ? "it may be" : "the target has it",
             in_.fusions.label(*fusion)));
     }
     return result;
+}
+
+// The grid by TIDL's layers; the range of a Clip where the model has one, the extremes of a network's input.
+void Resolver::ask_tidl(ValueId value, const TensorStatistics* statistics, TensorTask& task) const {
+    const TidlTensors& tidl = *in_.options.tidl;
+    task.grid = tidl.grid(value, task.grid);
+    if (const std::optional<Range> carried = tidl.carried(value)) {
+        task.method = "the model's own Clip";
+        task.origin = "clip";
+        task.choose = [range = *carried](const GridRules&) { return std::optional(range); };
+        task.without.clear();
+    } else if (tidl.is_input(value) && statistics != nullptr) {
+        task.method = "minmax, as TIDL takes it for a network's input";
+        task.choose = [statistics](const GridRules&) { return statistics->extremes; };
+    }
 }
 
 // Where an override gives a tensor that shares another one's encoding one of its own.

@@ -72,6 +72,7 @@ class Resolver {
                     const std::string& label) const;
     Encoded shared(ValueId value, const Encoded& source) const;
     Encoded own(ValueId value, const TensorOverride& given, Remarks& remarks) const;
+    void ask_tidl(ValueId value, const TensorStatistics* statistics, TensorTask& task) const;
     bool follows(ValueId value, const TensorOverride& given) const;
     void share_range(const Sharing::Group& group);
     void remark_own_encoding(ValueId value, const Encoded& decided);

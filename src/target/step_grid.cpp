@@ -31,6 +31,7 @@ std::int64_t asymmetric_offset(double step, Range data, const GridRules& rules) 
 
 std::int64_t offset_of(double step, std::optional<Range> data, const GridRules& rules) {
     const std::int64_t middle = middle_offset(rules.bits);
+    if (rules.scheme == Scheme::from_zero) return 0;
     if (!data || rules.scheme == Scheme::symmetric) return middle;
     if (rules.scheme == Scheme::asymmetric) return asymmetric_offset(step, *data, rules);
     return data->min < 0 ? middle : 0;

@@ -24,6 +24,17 @@ std::string_view name_of(Confidence confidence) {
     return "";
 }
 
+GridRules Target::grid_rules() const {
+    GridRules rules;
+    rules.least_range = least_range;
+    rules.power_of_two = power_of_two;
+    rules.include_zero = include_zero;
+    rules.rounding = rounding;
+    rules.full_steps = full_steps;
+    rules.narrow_step = narrow_step;
+    return rules;
+}
+
 const WeightRule* Target::weight_rule(const std::string& op_type, std::size_t input) const {
     const auto found = std::find_if(weight_rules.begin(), weight_rules.end(), [&](const WeightRule& rule) {
         return rule.op_type == op_type && rule.input == input;

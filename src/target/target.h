@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,6 +139,8 @@ struct BiasRule {
 struct SimulationRule {
     SimulationSwitches switches;
     Evidence evidence;
+    bool has_chain = false;  // the target's integer arithmetic is known
+    Evidence chain_evidence;
 };
 
 // A least range with a name of its own, e.g. of a version of the compiler.
@@ -157,17 +160,22 @@ struct HandOver {
 // The names between braces that a command may have.
 std::span<const std::string_view> hand_over_places();
 
+struct CircleRules;  // target/circle_rules.h
+struct TidlRules;    // target/tidl_rules.h
+
 // A compiler or device: the rules of configs/targets/<name>.yaml.
 struct Target {
     std::string name;
     std::string summary;
-    std::string default_method;  // as parse_method takes it
-    std::string default_format;  // a name of the format registry
+    std::string default_method;                // as parse_method takes it
+    std::vector<std::string> default_formats;  // names of the format registry, all written; at least one
     Evidence defaults_evidence;
     double least_range = 0;
-    Rounding rounding = Rounding::half_away;    // of an offset
-    bool power_of_two = false;                  // every step
-    bool include_zero = true;                   // in asymmetric ranges
+    Rounding rounding = Rounding::half_away;  // of an offset
+    bool power_of_two = false;                // every step
+    bool include_zero = true;                 // in asymmetric ranges
+    bool full_steps = false;                  // GridRules::full_steps, and the next
+    double narrow_step = 0;
     ValuePolicy nonfinite = ValuePolicy::skip;  // NaN and infinities
     ValuePolicy masks = ValuePolicy::skip;
     Evidence arithmetic_evidence;
@@ -184,8 +192,13 @@ struct Target {
     SimulationRule simulation;
     HandOver hand_over;
     std::vector<NamedLeastRange> least_ranges;
-    bool scale_is_multiplier = false;  // what `scale` means in an override for this target: 1 / step
+    // Set: operators in the rules are those of .circle files, and these rules hold as well.
+    std::shared_ptr<const CircleRules> circle;
+    std::shared_ptr<const TidlRules> tidl;  // set: tensors are those of TIDL's layers (target/tidl_layers.h)
+    bool scale_is_multiplier = false;       // what `scale` means in an override for this target: 1 / step
 
+    // What `arithmetic` says of every grid.
+    GridRules grid_rules() const;
     // The rule for an input of an operator, or nullptr.
     const WeightRule* weight_rule(const std::string& op_type, std::size_t input) const;
     const SkipRule* skip_rule(const std::string& op_type, std::size_t input) const;

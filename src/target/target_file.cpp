@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/yaml_reader.h"
+#include "target/circle_rules.h"
 #include "target/target.h"
+#include "target/tidl_rules.h"
 
 namespace qcalib {
 
@@ -20,11 +22,11 @@ const std::vector<YamlSection>& schema() {
         {"target",
          {"name", "summary", "defaults", "arithmetic", "activations", "weights", "constants",
           "weight_operands", "no_encoding", "fused_outputs", "fusions", "shared_outputs", "fixed_outputs",
-          "biases", "simulation", "hand_over"}},
+          "biases", "simulation", "hand_over", "circle", "tidl"}},
         {"defaults", {"method", "format", "source", "confidence"}},
         {"arithmetic",
-         {"least_range", "least_ranges", "scale_is", "rounding", "power_of_two", "include_zero", "nonfinite",
-          "masks", "source", "confidence"}},
+         {"least_range", "least_ranges", "scale_is", "rounding", "power_of_two", "include_zero", "full_steps",
+          "narrow_step", "nonfinite", "masks", "source", "confidence"}},
         {"activations", {"bits", "widths", "symmetric", "unsigned_symmetric", "source", "confidence"}},
         {"weights",
          {"bits", "widths", "symmetric", "per_channel", "per_channel_symmetric", "method", "source",
@@ -41,10 +43,20 @@ const std::vector<YamlSection>& schema() {
         {"grids", {"bits", "symmetric", "step", "offset"}},
         {"biases", {"operators", "widths", "source", "confidence"}},
         {"simulation",
-         {"rounding", "weights", "bias", "input_ranges", "pre_activations", "source", "confidence"}},
+         {"rounding", "weights", "bias", "input_ranges", "pre_activations", "integer_chain", "source",
+          "confidence"}},
+        {"integer_chain",
+         {"arithmetic", "network_input", "leading_clip", "batch_norm_weights", "layer_weights",
+          "shift_rounding", "output_scale", "element_signs", "source", "confidence"}},
         {"least_ranges", {"name", "value"}},
     };
-    return sections;
+    static const std::vector<YamlSection> all = [] {
+        std::vector<YamlSection> joined = sections;
+        for (YamlSection& section : circle_sections()) joined.push_back(std::move(section));
+        for (YamlSection& section : tidl_sections()) joined.push_back(std::move(section));
+        return joined;
+    }();
+    return all;
 }
 
 constexpr std::initializer_list<const char*> confidences{"verified", "documented", "reported", "assumed"};
@@ -66,7 +78,7 @@ std::string read_name(const YamlMap& map) {
 
 std::vector<std::string> read_operators(const YamlMap& map, const std::string& key = "operators") {
     const auto allowed = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     };
     std::vector<std::string> names = map.texts(key);
     for (const std::string& name : names) {
@@ -99,7 +111,7 @@ void check_method(const YamlMap& map, const std::string& method) {
 
 void read_defaults(const YamlMap& map, Target& target) {
     target.default_method = map.text("method");
-    target.default_format = map.text("format");
+    target.default_formats = map.one_or_more_texts("format");
     target.defaults_evidence = read_evidence(map);
     check_method(map, target.default_method);
 }
@@ -125,6 +137,8 @@ void read_arithmetic(const YamlMap& map, Target& target) {
     target.rounding = static_cast<Rounding>(map.choice("rounding", {"half-away", "half-even"}));
     if (map.has("power_of_two")) target.power_of_two = map.boolean("power_of_two");
     if (map.has("include_zero")) target.include_zero = map.boolean("include_zero");
+    if (map.has("full_steps")) target.full_steps = map.boolean("full_steps");
+    if (map.has("narrow_step")) target.narrow_step = map.positive_real("narrow_step");
     target.nonfinite = read_policy(map, "nonfinite");
     target.masks = read_policy(map, "masks");
     target.arithmetic_evidence = read_evidence(map);
@@ -295,7 +309,7 @@ std::vector<std::string> unknown_places(const std::string& command) {
 
 HandOver read_hand_over(const YamlMap& map) {
     HandOver rule;
-    rule.channels_last_ranks = map.integers("channels_last_ranks", 3, 5);
+    if (map.has("channels_last_ranks")) rule.channels_last_ranks = map.integers("channels_last_ranks", 3, 5);
     rule.commands = map.texts("commands");
     for (const std::string& command : rule.commands) {
         for (const std::string& name : unknown_places(command)) {
@@ -308,16 +322,33 @@ HandOver read_hand_over(const YamlMap& map) {
     return rule;
 }
 
+void read_integer_chain(const YamlMap& map, SimulationRule& rule) {
+    rule.has_chain = true;
+    rule.switches.arithmetic = static_cast<Arithmetic>(map.choice("arithmetic", {"fake", "integer"}));
+    ChainSwitches& chain = rule.switches.chain;
+    chain.network_input = static_cast<NetworkInput>(map.choice("network_input", {"signed-p2", "given"}));
+    chain.leading_clip = static_cast<LeadingClip>(map.choice("leading_clip", {"batch-norm", "dropped"}));
+    chain.batch_norm_weights =
+        static_cast<TopWeight>(map.choice("batch_norm_weights", {"saturated", "kept"}));
+    chain.layer_weights = static_cast<TopWeight>(map.choice("layer_weights", {"saturated", "kept"}));
+    chain.shift_rounding =
+        static_cast<ShiftRounding>(map.choice("shift_rounding", {"half-up", "floor", "half-even"}));
+    chain.output_scale = static_cast<OutputScale>(map.choice("output_scale", {"shifted", "given"}));
+    chain.element_signs = static_cast<ElementSigns>(map.choice("element_signs", {"graph", "given"}));
+    rule.chain_evidence = read_evidence(map);
+}
+
 SimulationRule read_simulation(const YamlMap& map) {
     SimulationRule rule;
     SimulationSwitches& switches = rule.switches;
     switches.rounding =
         static_cast<ValueRounding>(map.choice("rounding", {"half-up", "half-away", "half-even"}));
     switches.weights = static_cast<WeightSource>(map.choice("weights", {"given", "file", "clipped"}));
-    switches.bias = static_cast<BiasForm>(map.choice("bias", {"float", "int32", "int8"}));
+    switches.bias = static_cast<BiasForm>(map.choice("bias", {"float", "int32", "int8", "split"}));
     switches.inputs = static_cast<InputRanges>(map.choice("input_ranges", {"given", "list"}));
     switches.pre_activations =
         static_cast<PreActivations>(map.choice("pre_activations", {"quantized", "skipped"}));
+    if (map.has("integer_chain")) read_integer_chain(map.map("integer_chain", "integer_chain"), rule);
     rule.evidence = read_evidence(map);
     return rule;
 }
@@ -348,9 +379,8 @@ Target parse_target(const std::string& text, const std::string& file) {
     for (const YamlMap& rule : map.maps("weight_operands", "weight_operands")) {
         read_weight_operand(rule, ruled, target.weight_rules);
     }
-    for (const YamlMap& rule : map.maps("no_encoding", "no_encoding")) {
-        read_no_encoding(rule, ruled, target.skip_rules);
-    }
+    read_optional_list(map, "no_encoding",
+                       [&](const YamlMap& rule) { read_no_encoding(rule, ruled, target.skip_rules); });
     const auto into_target = [&](auto read) {
         return [&target, read](const YamlMap& rule) { read(rule, target); };
     };
@@ -361,6 +391,10 @@ Target parse_target(const std::string& text, const std::string& file) {
     if (map.has("biases")) target.biases = read_biases(map.map("biases", "biases"));
     if (map.has("hand_over")) target.hand_over = read_hand_over(map.map("hand_over", "hand_over"));
     if (map.has("simulation")) target.simulation = read_simulation(map.map("simulation", "simulation"));
+    if (map.has("circle"))
+        target.circle = std::make_shared<const CircleRules>(read_circle_rules(map.map("circle", "circle")));
+    if (map.has("tidl"))
+        target.tidl = std::make_shared<const TidlRules>(read_tidl_rules(map.map("tidl", "tidl")));
     faults.throw_if_any();
     return target;
 }

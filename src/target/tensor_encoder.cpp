@@ -15,6 +15,22 @@ Range range_of(const Encoding& encoding) {
     return {encoding.min, encoding.max};
 }
 
+// The range that full steps make such a grid of: its end has no code.
+Range full_range_of(const Encoding& encoding) {
+    const double end = encoding.symmetric ? encoding.max + encoding.scale : encoding.max;
+    return {encoding.min, std::max(end, encoding.max)};
+}
+
+// Why the codes of an encoding are none for TIDL's symmetric grids; "" where they can be.
+std::string fault_of_codes(const Encoding& encoding, const GridRules& grid, const Target& target) {
+    if (!grid.full_steps || grid.scheme == Scheme::asymmetric) return "";
+    const std::int64_t middle = -(std::int64_t{1} << (encoding.bits - 1));
+    const bool from_zero = grid.scheme == Scheme::from_zero;
+    if (encoding.offset == (from_zero ? 0 : middle)) return "";
+    return fmt::format("target '{}' has {} codes for it", target.name,
+                       from_zero ? "unsigned" : "signed, symmetric");
+}
+
 // Why a base's encoding cannot stay as it is; "" where it can.
 std::string fault_of(const Encoding& encoding, const TensorEncoding& entry, const GridRules& grid,
                      const std::vector<int>& widths, const Target& target) {
@@ -26,6 +42,7 @@ std::string fault_of(const Encoding& encoding, const TensorEncoding& entry, cons
                            encoding.scale);
     if (entry.per_channel() && target.weights.per_channel_symmetric && !encoding.symmetric)
         return fmt::format("target '{}' takes channels only symmetric", target.name);
+    if (std::string codes = fault_of_codes(encoding, grid, target); !codes.empty()) return codes;
     if (grid.include_zero && (encoding.min > encoding.scale / 2 || encoding.max < -encoding.scale / 2))
         return fmt::format("the range of target '{}' has to contain 0", target.name);
     if (encoding.max - encoding.min < grid.least_range * (1 - 1e-9))
@@ -61,7 +78,8 @@ GridRules TensorEncoder::grid(const TensorOverride& given, GridRules grid, const
     }
     grid.bits = given.bits.value_or(grid.bits);
     if (given.symmetric) {
-        const bool keeps_unsigned = *given.symmetric && grid.scheme == Scheme::unsigned_symmetric;
+        const bool keeps_unsigned = *given.symmetric && (grid.scheme == Scheme::unsigned_symmetric ||
+                                                         grid.scheme == Scheme::from_zero);
         if (!keeps_unsigned) grid.scheme = *given.symmetric ? Scheme::symmetric : Scheme::asymmetric;
     }
     return grid;
@@ -106,10 +124,17 @@ Encoding TensorEncoder::explicit_encoding(const TensorTask& task, const TensorOv
     if (given.range) {
         decision.ranges = {*given.range};
         encoding = qcalib::encode(*given.range, grid);
+        if (grid.scheme == Scheme::from_zero && given.range->min < 0) {
+            remarks.add(
+                fmt::format("'{}': range {} to {} of {}: target '{}' has unsigned codes for it, so that "
+                            "it starts at 0",
+                            printable(task.name), given.range->min, given.range->max,
+                            decision.overrides.front(), target_.name));
+        }
     } else {
         check_step(given, grid, task.name);
         encoding = encode_with_step(*given.step, data, grid);
-        decision.ranges = {range_of(encoding)};
+        decision.ranges = {grid.full_steps ? full_range_of(encoding) : range_of(encoding)};
         decision.by_rules = false;
         if (encoding.max - encoding.min < grid.least_range) {
             remarks.add(
@@ -144,7 +169,7 @@ TensorEncoding TensorEncoder::kept(const TensorEncoding& base, const GridRules& 
         if (std::find(widths.begin(), widths.end(), encoding.bits) != widths.end())
             rules.bits = encoding.bits;
         if (base.per_channel() && target_.weights.per_channel_symmetric) rules.scheme = Scheme::symmetric;
-        encoding = qcalib::encode(range_of(encoding), rules);
+        encoding = qcalib::encode(grid.full_steps ? full_range_of(encoding) : range_of(encoding), rules);
     }
     if (fault.empty()) return entry;
     decision.notes.push_back("coded anew: " + fault);

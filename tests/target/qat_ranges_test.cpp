@@ -212,3 +212,33 @@ TEST_CASE(
               .remarks.at(0)
               .find("qat.onnx: QuantizeLinear 'n0': its range is not taken: expected a constant scale") == 0);
 }
+
+TEST_CASE("a pair of Min and Max, Relu and Min, and HardTanh carry ranges") {
+    Quantized qat;
+    qat.input("x");
+    qat.number("low", -4);
+    qat.number("four", 4);
+    qat.number("six", 6);
+    qat.node("Min", {"x", "four"}, {"a"});
+    qat.node("Max", {"low", "a"}, {"b"});
+    qat.node("Relu", {"b"}, {"c"});
+    qat.node("Min", {"c", "six"}, {"d"});
+    Node& tanh = qat.node("HardTanh", {"d"}, {"e"});
+    tanh.domain = "vendor";
+    tanh.attributes["min_val"] = -2.0F;
+    tanh.attributes["max_val"] = 2.0F;
+    qat.node("Min", {"e", "six"}, {"f"});  // one side alone
+    qat.node("HardTanh", {"f"}, {"g"});
+    const Read found = read(qat.graph, qat.graph);
+    CHECK(names_of(found.base.set.activations) == Names{"b", "d", "e", "g"});
+    const auto range = [&](const char* name) {
+        const Encoding& one = find_entry(found.base.set.activations, name)->encodings.front();
+        return Range{one.min, one.max};
+    };
+    CHECK(range("b") == Range{-4, 4});
+    CHECK(range("d") == Range{0, 6});
+    CHECK(range("e") == Range{-2, 2});
+    CHECK(range("g") == Range{-1, 1});
+    CHECK(found.base.ranges_alone.contains("e"));
+    CHECK(found.remarks.empty());
+}

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "target/target.h"
+#include "target/tidl_rules.h"
 
 using namespace qcalib;
 
@@ -82,7 +83,7 @@ TEST_CASE("every key of a target's file arrives in the target") {
     CHECK(target.name == "chip");
     CHECK(target.summary == "A chip.");
     CHECK(target.default_method == "minmax");
-    CHECK(target.default_format == "snpe");
+    CHECK(target.default_formats == std::vector<std::string>{"snpe"});
     CHECK(target.defaults_evidence.source == "manual");
     CHECK(target.defaults_evidence.confidence == Confidence::documented);
     CHECK(target.least_range == 0.01);
@@ -128,14 +129,14 @@ TEST_CASE("an unknown key is an error at its place that lists the keys and offer
                 "chip.yaml:6:3: arithmetic: unknown key 'least_rnge': expected one of least_range, "
                 "least_ranges, scale_is, rounding, "
                 "power_of_two, "
-                "include_zero, nonfinite, masks, source, "
+                "include_zero, full_steps, narrow_step, nonfinite, masks, source, "
                 "confidence (did you mean 'least_range'?)");
     check_fault(good + "quantizer: tf\n",
                 "chip.yaml:31:1: target: unknown key 'quantizer': expected one of name, summary, defaults, "
                 "arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, "
                 "fused_outputs, fusions, shared_outputs, fixed_outputs, biases, "
-                "simulation, hand_over");
+                "simulation, hand_over, circle, tidl");
 }
 
 TEST_CASE("a command with a place that nothing fills is an error that offers the nearest") {
@@ -153,7 +154,7 @@ TEST_CASE("a misplaced key is told where it belongs") {
     check_fault(good + "least_range: 0.1\n",
                 "chip.yaml:31:1: target: unknown key 'least_range': it belongs in arithmetic");
     check_fault(good + "inputs: [1]\n",
-                "chip.yaml:31:1: target: unknown key 'inputs': it belongs in no_encoding");
+                "chip.yaml:31:1: target: unknown key 'inputs': it belongs in no_encoding or signs or handed");
 }
 
 TEST_CASE("a missing key is an error at its map") {
@@ -234,7 +235,7 @@ TEST_CASE("a section that is no map and a list that is none are errors") {
     check_fault("just text",
                 "chip.yaml:1:1: target: expected a map with name, summary, defaults, arithmetic, "
                 "activations, weights, constants, weight_operands, no_encoding, fused_outputs, "
-                "fusions, shared_outputs, fixed_outputs, biases, simulation, hand_over, found "
+                "fusions, shared_outputs, fixed_outputs, biases, simulation, hand_over, circle, tidl, found "
                 "'just text'");
 }
 
@@ -325,6 +326,13 @@ TEST_CASE("a target may set the grid, what is done about odd values, and a metho
     CHECK_FALSE(target.include_zero);
     CHECK(target.nonfinite == ValuePolicy::fail);
     CHECK(target.masks == ValuePolicy::fail);
+    CHECK_FALSE(plain.full_steps);
+    const Target full = parse_target(
+        changed("  rounding: half-even\n", "  rounding: half-even\n  full_steps: true\n  narrow_step: 1\n"),
+        "chip.yaml");
+    CHECK(full.full_steps);
+    CHECK(full.narrow_step == 1);
+    CHECK(full.grid_rules().full_steps);
     CHECK(parse_target(changed("symmetric: false, source: manual",
                                "symmetric: true, unsigned_symmetric: true, "
                                "source: manual"),
@@ -410,4 +418,20 @@ TEST_CASE("every built-in target reads, and Qualcomm's agree on what is fused") 
     CHECK(qnn.fixed_rule("Softmax")->grid(8, false)->step == 1.0 / 256);
     CHECK(qnn.fixed_rule("Tanh")->grid(8, false) == nullptr);
     CHECK(qnn.fixed_rule("Tanh")->grid(16, false)->step == 1.0 / 32768);
+}
+
+TEST_CASE("the rules for TIDL say how scales are chosen") {
+    const std::string section =
+        "tidl: {style: any-scale, unclipped_margin: 1.5, source: manual, confidence: reported}\n";
+    const Target target = parse_target(good + section, "chip.yaml");
+    REQUIRE(target.tidl != nullptr);
+    CHECK(target.tidl->style == TidlRules::Style::any_scale);
+    CHECK(target.tidl->unclipped_margin == 1.5);
+    CHECK(target.tidl->evidence.confidence == Confidence::reported);
+    CHECK(target.tidl->symmetric());
+    CHECK(parse_target(good, "chip.yaml").tidl == nullptr);
+    CHECK(faults_of(good + "tidl: {style: two, unclipped_margin: 0, source: a, confidence: reported}\n")
+              .size() == 2);
+    CHECK(load_target("tidl").tidl->style == TidlRules::Style::power_of_two);
+    CHECK_FALSE(load_target("tidl-asym").tidl->symmetric());
 }

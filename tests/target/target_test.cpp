@@ -34,7 +34,7 @@ TEST_CASE("every file of configs/targets is built in under its own name, as it i
 TEST_CASE("the snpe target has the defaults of Qualcomm's TF quantizer") {
     const Target snpe = load_target("snpe");
     CHECK(snpe.default_method == "minmax");
-    CHECK(snpe.default_format == "snpe");
+    CHECK(snpe.default_formats == std::vector<std::string>{"snpe"});
     CHECK(snpe.least_range == 0.01);
     CHECK(snpe.rounding == Rounding::half_away);
     CHECK(snpe.activations.bits == 8);
