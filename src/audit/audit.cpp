@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -11,7 +12,9 @@
 #include "audit/evidence.h"
 #include "audit/run_causes.h"
 #include "audit/tensor_names.h"
+#include "audit/tidl_causes.h"
 #include "base/text.h"
+#include "format/tidl_weight_names.h"
 
 namespace qcalib {
 
@@ -43,7 +46,11 @@ class Auditor {
         for (const Match& match : context_.matches) look_at(match);
         for (std::size_t i = 0; i < input_.given->entries.size(); ++i) look_at_unused(i);
         for (const EntryFault& fault : input_.faults) add_fault(fault);
-        explain_run(context_, measured_, result_);
+        if (is_tidl(context_)) {
+            explain_tidl_run(context_, result_);
+        } else {
+            explain_run(context_, measured_, result_);
+        }
         return std::move(result_);
     }
 
@@ -68,6 +75,10 @@ class Auditor {
     std::string source_name(const FoundTensor& tensor, const std::optional<NameMatcher>& model_names,
                             const std::vector<std::string>& names) const {
         if (!context_.model) return tensor.name;
+        if (tidl_names_ && tensor.tidl && tensor.role == "weight") {
+            const std::string weight = tidl_names_->of_layer(tensor.layer);
+            return weight.empty() ? tensor.name : weight;
+        }
         if (!tensor.role.empty()) {
             const std::string parameter = context_.model->parameter_of(tensor.layer, tensor.role);
             if (!parameter.empty()) return parameter;
@@ -88,13 +99,18 @@ class Auditor {
         if (context_.model) {
             model_names = context_.model->tensor_names();
             model_matcher.emplace(model_names);
+            const auto is_of_tidl = [](const FoundTensor& one) { return one.tidl.has_value(); };
+            const std::vector<FoundTensor>& found = input_.found->tensors;
+            if (std::any_of(found.begin(), found.end(), is_of_tidl)) tidl_names_.emplace(*input_.graph);
         }
         for (const FoundTensor& tensor : input_.found->tensors) found_names_.insert(tensor.name);
         for (const FoundTensor& tensor : input_.found->tensors) {
             Match& match = context_.matches.emplace_back();
             match.found = &tensor;
             match.name = source_name(tensor, model_matcher, model_names);
-            const auto place = input_.files_only ? matcher.exactly(tensor.name) : matcher.match(match.name);
+            auto place = input_.files_only ? matcher.exactly(tensor.name) : matcher.match(match.name);
+            // TIDL's files name weights by their layers.
+            if (!place && tensor.tidl) place = matcher.exactly(tensor.name);
             if (place) match_entry(match, *place);
         }
     }
@@ -164,7 +180,9 @@ class Auditor {
         finding.steps = comparison.steps;
         finding.close = comparison.close;
         if (match.wrong_section) return explain_section(match, finding);
-        if (comparison.status == Status::recomputed) {
+        if (comparison.status == Status::recomputed && match.found->tidl) {
+            explain_tidl_recomputed(context_, match, comparison, finding);
+        } else if (comparison.status == Status::recomputed) {
             explain_recomputed(context_, match, comparison, finding);
         } else if (comparison.status == Status::nudged) {
             finding.cause =
@@ -174,6 +192,7 @@ class Auditor {
                                         printable(context_.entry(match).encoding.tensor));
         } else {
             finding.cause = comparison.detail;
+            if (match.found->tidl && finding.cause.empty()) finding.cause = tidl_words(*match.found->tidl);
         }
         if (match.found->renamed_from.empty()) return;
         finding.cause = fmt::format("called '{}' in the other file{}{}", printable(match.found->renamed_from),
@@ -206,7 +225,11 @@ class Auditor {
             if (is_parameter(tensor) && (!file_has_parameters_ || bias)) return false;
         }
         finding.status = Status::missing;
-        explain_missing(context_, match, finding);
+        if (tensor.tidl) {
+            explain_tidl_missing(context_, match, finding);
+        } else {
+            explain_missing(context_, match, finding);
+        }
         return true;
     }
 
@@ -249,6 +272,7 @@ class Auditor {
 
     const AuditInput& input_;
     AuditContext context_;
+    std::optional<TidlWeightNames> tidl_names_;
     std::unordered_set<std::string> found_names_;
     std::unordered_set<std::size_t> used_;
     std::vector<FaultyMatch> faulty_;

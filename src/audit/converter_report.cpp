@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "format/tidl_params.h"
 
 namespace qcalib {
 
@@ -79,6 +82,37 @@ void ConverterReport::add(FoundTensor tensor, bool keep_last, std::vector<std::s
     if (!keep_last) return;
     if (tensor.layer.empty()) tensor.layer = same_name->layer;
     *same_name = std::move(tensor);
+}
+
+void ConverterReport::name_tidl_data() {
+    // "data 73" or "layer 5" by the names known; "" where there is none.
+    const auto known = [](const std::map<std::int64_t, std::string>& names, std::string_view label) {
+        const auto found = std::find_if(names.begin(), names.end(), [&](const auto& one) {
+            return label.substr(label.find(' ') + 1) == std::to_string(one.first);
+        });
+        return found == names.end() ? std::string() : found->second;
+    };
+    std::unordered_set<std::string> printed;
+    for (FoundTensor& tensor : tensors) {
+        if (!tensor.tidl) continue;
+        if (tensor.name.starts_with("data ") && tensor.tidl->data_id >= 0) {
+            const std::string name = known(tidl_names, tensor.name);
+            if (!name.empty()) tensor.name = name;
+        }
+        if (tensor.tidl->data_id >= 0) printed.insert(tensor.name);
+        if (tensor.role.empty() || !tensor.layer.starts_with("layer ")) continue;
+        const std::string layer = known(tidl_layers, tensor.layer);
+        if (layer.empty()) continue;
+        tensor.layer = layer;
+        const auto words = tidl_weights.extract(tensor.name);
+        tensor.name = tidl_weights_name(layer);
+        if (!words.empty()) tidl_weights[tensor.name] = words.mapped();
+    }
+    // Of a tensor that a table has as well, the line that says the element type holds.
+    std::erase_if(tensors, [&](const FoundTensor& one) {
+        const bool from_table = one.tidl && one.tidl->data_id < 0 && one.role.empty();
+        return from_table && one.tidl->scale.half_unit > 0 && printed.contains(one.name);
+    });
 }
 
 std::string fault_of(const FoundEncoding& encoding) {

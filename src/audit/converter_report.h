@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "audit/printed_number.h"
+#include "audit/tidl_line.h"
 
 namespace qcalib {
 
@@ -36,6 +38,7 @@ struct FoundTensor {
     std::string renamed_from;              // its name in the other file, where it was renamed
     bool fell_back = false;                // left in float for want of an encoding
     std::string where;                     // "file:line"
+    std::optional<TidlTensor> tidl = {};   // as TIDL prints it
 };
 
 // What converter and quantizer said, all files together.
@@ -52,11 +55,16 @@ struct ConverterReport {
     bool override_params = false;         // --override_params was seen
     std::uint64_t missing_encodings = 0;  // of a Quantizer-V2 summary
     std::uint64_t float_fallbacks = 0;
-    std::vector<std::string> notes;  // other lines that matter, "file:line: ..."
+    std::vector<std::string> notes;                   // other lines that matter, "file:line: ..."
+    std::map<std::int64_t, std::string> tidl_names;   // TIDL's data ids
+    std::map<std::int64_t, std::string> tidl_layers;  // names of the outputs of its layers, by layer id
+    std::map<std::string, std::string> tidl_weights;  // what is odd about the weights of a layer, by tensor
 
     // Adds a tensor that was read. One of that name that is there already is replaced by `keep_last`, else
     // kept; a remark tells where the two differ.
     void add(FoundTensor tensor, bool keep_last, std::vector<std::string>& remarks);
+    // Gives the tensors that TIDL shows by a number the names that are known.
+    void name_tidl_data();
 };
 
 // Why an encoding is none that a quantizer could use, or "": NaN, ends in the wrong order, no width, a width

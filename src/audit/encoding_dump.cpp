@@ -1,6 +1,7 @@
 // Files of encodings as what a converter found: --dump_encoding_json, or what another file says.
 #include "audit/audit.h"
 #include "audit/log_reader.h"
+#include "audit/tidl_log.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "format/format.h"
@@ -21,6 +22,7 @@ bool holds_encodings(const LogText& log) {
 void read_converter_output(const std::filesystem::path& path, ConverterReport& report,
                            std::vector<std::string>& remarks) {
     const LogText log(path);
+    if (read_tidl_params(log, report, remarks)) return;
     if (!holds_encodings(log)) return read_log(log, report, remarks);
     Remarks format_remarks;
     ConverterReport dumped = report_of(read_encodings(path, format_remarks));

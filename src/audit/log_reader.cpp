@@ -6,6 +6,7 @@
 #include "audit/dlc_info.h"
 #include "audit/quantizer_log.h"
 #include "audit/quantizer_v2.h"
+#include "audit/tidl_log.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -16,7 +17,10 @@ std::span<const LogReader* const> log_readers() {
     static const DlcInfo dlc_info;
     static const ConverterLog converter;
     static const QuantizerV2 quantizer_v2;
-    static const std::array<const LogReader*, 4> all = {&quantizer, &dlc_info, &converter, &quantizer_v2};
+    static const TidlLog tidl;
+    static const TidlTables tidl_tables;
+    static const std::array<const LogReader*, 6> all = {&quantizer,    &dlc_info, &converter,
+                                                        &quantizer_v2, &tidl,     &tidl_tables};
     return all;
 }
 

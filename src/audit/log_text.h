@@ -28,6 +28,7 @@ class LogText {
     LogText& operator=(const LogText&) = delete;
 
     const std::string& name() const { return name_; }
+    std::string_view text() const { return text_; }
     std::span<const LogLine> lines() const { return lines_; }
     // "file:12"
     std::string where(const LogLine& line) const;

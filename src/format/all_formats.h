@@ -17,5 +17,10 @@ const Format& ort_table_format();
 const Format& ort_overrides_format();
 const Format& tensorrt_format();
 const Format& qairt_format();
+const Format& circle_qparam_format();
+const Format& circle_model_format();
+const Format& tidl_prototxt_format();
+const Format& tidl_onnx_format();
+const Format& tidl_options_format();
 
 }  // namespace qcalib

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "format/all_formats.h"
+#include "format/circle_quantization.h"
 #include "format/dictionary_form.h"
 #include "format/format_reader.h"
 #include "format/json_writer.h"
@@ -83,11 +84,22 @@ std::string Format::emit(const EncodingSet& encodings, Remarks& remarks) const {
     return emit(encoding_file(encodings), remarks);
 }
 
+std::vector<FormattedFile> Format::files(const EncodingSet& encodings, const EmittedModel& model,
+                                         const std::filesystem::path& name, Remarks& remarks) const {
+    if (!model.patch.empty()) {
+        fail("{}: format '{}' cannot change a file, it writes its own", printable(model.patch.string()),
+             this->name());
+    }
+    return {{name, emit(encodings, remarks)}};
+}
+
 std::span<const Format* const> formats() {
-    static const std::array<const Format*, 12> all{
-        &snpe_format(),      &mqbench_format(),   &aimet_040_format(),     &aimet_050_format(),
-        &aimet_061_format(), &aimet_100_format(), &aimet_200_format(),     &ppq_format(),
-        &qairt_format(),     &ort_table_format(), &ort_overrides_format(), &tensorrt_format()};
+    static const std::array<const Format*, 17> all{
+        &snpe_format(),          &mqbench_format(),   &aimet_040_format(),     &aimet_050_format(),
+        &aimet_061_format(),     &aimet_100_format(), &aimet_200_format(),     &ppq_format(),
+        &qairt_format(),         &ort_table_format(), &ort_overrides_format(), &tensorrt_format(),
+        &tidl_prototxt_format(), &tidl_onnx_format(), &tidl_options_format(),  &circle_qparam_format(),
+        &circle_model_format()};
     return all;
 }
 
@@ -112,6 +124,8 @@ EncodingFile parse_encodings(std::string text, const std::filesystem::path& path
 
 EncodingFile read_encodings(const std::filesystem::path& path, Remarks& remarks,
                             std::vector<EntryFault>* faults) {
+    if (std::filesystem::is_directory(path)) return read_encodings(path / "qparam.json", remarks, faults);
+    if (holds_circle_model(path)) return read_circle_quantization(path, remarks);
     return parse_encodings(read_text_file(path), path, remarks, faults);
 }
 

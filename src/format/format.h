@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,10 +10,30 @@
 #include "base/remarks.h"
 #include "encoding/encoding.h"
 #include "encoding/encoding_file.h"
+#include "graph/graph.h"
+#include "target/decision.h"
+#include "target/target.h"
 
 namespace qcalib {
 
 class FormatReader;
+
+// What formats that hold more than encodings know of the model they are for.
+struct EmittedModel {
+    const Model& model;
+    // The value of an initializer or of what hangs on initializers alone (float32 for all float types), or
+    // nullptr.
+    std::function<const Tensor*(ValueId)> constant;
+    const Target& target;
+    std::span<const Decision> decisions;  // what led to each encoding, or to none
+    std::filesystem::path patch;          // a file of the format to change instead of making one; "": none
+};
+
+// A file of an emission.
+struct FormattedFile {
+    std::filesystem::path path;  // relative to the folder of the output
+    std::string bytes;
+};
 
 // A file format encodings are written in.
 class Format {
@@ -34,6 +55,11 @@ class Format {
     // that is only read.
     std::string emit(const EncodingFile& file, Remarks& remarks) const;
     std::string emit(const EncodingSet& encodings, Remarks& remarks) const;
+
+    // All files of an emission; `name` is that of the first, which a converter is given. Here it is the one
+    // that emit() answers. Errors as there.
+    virtual std::vector<FormattedFile> files(const EncodingSet& encodings, const EmittedModel& model,
+                                             const std::filesystem::path& name, Remarks& remarks) const;
 
   protected:
     virtual std::string write(const EncodingFile& file, Remarks& remarks) const = 0;

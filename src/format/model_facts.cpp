@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "format/format_reader.h"
+#include "format/tidl_weight_names.h"
 
 namespace qcalib {
 
@@ -72,6 +73,7 @@ ShapeLookup shapes_of(const Graph& graph) {
 }
 
 void add_model_facts(EncodingFile& file, const Graph& graph, Remarks& remarks) {
+    if (file.format.starts_with("tidl-")) name_tidl_weights(file, graph);
     const ShapeLookup shape = shapes_of(graph);
     const Axes axes = unusual_axes(graph);
     const bool implied_axes = file.format != "aimet-2.0.0" && file.format != "ort-overrides";

@@ -15,14 +15,15 @@ TEST_CASE("every format has a name of its own, a suffix and documentation, and i
     for (const Format* format : formats()) {
         CHECK(names.insert(format->name()).second);
         CHECK(format->suffix().size() > 1);
-        CHECK(format->suffix().front() == '.');
+        CHECK((format->suffix().front() == '.' || format->suffix().front() == '/'));
         CHECK(format->summary().size() > 40);
         CHECK(format->limits().size() > 20);
         CHECK(&find_format(format->name()) == format);
     }
     CHECK(names == std::set<std::string>{"snpe", "mqbench", "aimet-0.4.0", "aimet-0.5.0", "aimet-0.6.1",
                                          "aimet-1.0.0", "aimet-2.0.0", "ppq", "qairt-dump", "ort-table",
-                                         "ort-overrides", "tensorrt-cache"});
+                                         "ort-overrides", "tensorrt-cache", "tidl-prototxt", "tidl-onnx",
+                                         "tidl-options", "circle-qparam", "circle-model", "circle-model"});
 }
 
 TEST_CASE("an unknown format is an error that lists the formats and offers the nearest") {
@@ -45,6 +46,6 @@ TEST_CASE("a format that is only read cannot be written, and says which can") {
     CHECK_THROWS_WITH_AS(
         find_format("ppq").emit(EncodingSet{}, remarks),
         "format 'ppq': is only read; expected one of snpe, mqbench, aimet-0.4.0, aimet-0.5.0, "
-        "aimet-0.6.1, aimet-1.0.0, aimet-2.0.0",
+        "aimet-0.6.1, aimet-1.0.0, aimet-2.0.0, tidl-prototxt, tidl-onnx, tidl-options, circle-qparam",
         Error);
 }

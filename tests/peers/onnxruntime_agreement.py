@@ -94,6 +94,8 @@ class Qcalib:
 class Peer:
     """onnxruntime with every tensor of the model made an output, nothing optimised, denormals taken as zero."""
 
+    name = "onnxruntime"
+
     def __init__(self, path: Path) -> None:
         model = onnx.load(path)
         known = {value.name for value in model.graph.output}
@@ -154,7 +156,7 @@ def judge_by_reference(qcalib: Qcalib, peer: Peer, samples: list[Inputs], names:
         good = ours_distance <= REFERENCE_FACTOR * peer_distance
         passed = passed and good
         print(f"beyond the rule, {'passes' if good else 'FAILS'} by the float64 run: {name}: "
-              f"qcalib off by {ours_distance:.3g}, onnxruntime by {peer_distance:.3g}")
+              f"qcalib off by {ours_distance:.3g}, {peer.name} by {peer_distance:.3g}")
     return passed
 
 
