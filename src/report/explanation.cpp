@@ -107,11 +107,13 @@ void add_method(const Explanation& explanation, Chain& chain) {
 std::string describe(const GridRules& rules) {
     const std::string_view scheme = rules.scheme == Scheme::asymmetric  ? "asymmetric"
                                     : rules.scheme == Scheme::symmetric ? "symmetric"
+                                    : rules.scheme == Scheme::from_zero ? "symmetric, unsigned"
                                                                         : "symmetric, unsigned if it can be";
     std::string text =
         fmt::format("{} bits, {}, least range {}", rules.bits, scheme, number(rules.least_range));
     if (rules.power_of_two) text += ", steps powers of two";
-    if (rules.scheme == Scheme::symmetric) return text;
+    if (rules.full_steps) text += ", the range's end is a step beyond the last code";
+    if (rules.scheme == Scheme::symmetric || rules.scheme == Scheme::from_zero) return text;
     text += rules.include_zero ? ", zero included" : ", zero not included";
     return text + (rules.rounding == Rounding::half_away ? ", offset rounded half away from zero"
                                                          : ", offset rounded half to even");
@@ -145,6 +147,19 @@ void add_asymmetric_steps(Range range, const GridRules& rules, const Encoding& e
                                 aim));
 }
 
+void add_full_steps(Range range, const GridRules& rules, const Encoding& encoding, Chain& chain) {
+    const bool zero_based = encoding.offset == 0;
+    const double end =
+        zero_based ? std::max(range.max, 0.0) : std::max(std::abs(range.min), std::abs(range.max));
+    const double steps = std::exp2(zero_based ? rules.bits : rules.bits - 1);
+    chain.add(fmt::format("step: {} {} / {} = {}", zero_based ? "end" : "greatest magnitude", number(end),
+                          number(steps), number(end / steps)));
+    if (end < rules.least_range)
+        chain.add(fmt::format("below the least range {}: step {}", number(rules.least_range),
+                              number(encoding.scale)));
+    if (rules.power_of_two) chain.add("up to the next power of two: " + number(encoding.scale));
+}
+
 void add_symmetric_steps(Range range, const GridRules& rules, const Encoding& encoding, Chain& chain) {
     const double magnitude = std::max(std::abs(range.min), std::abs(range.max));
     const double half = std::exp2(rules.bits - 1) - 1;
@@ -166,7 +181,9 @@ void add_rules(const Explanation& explanation, Chain& chain) {
     if (!explanation.by_rules || explanation.encodings.empty()) return;
     const Encoding& encoding = explanation.encodings.front();
     const bool zero_point_free = encoding.offset == -(std::int64_t{1} << (encoding.bits - 1));
-    if (explanation.rules.scheme != Scheme::asymmetric && zero_point_free) {
+    if (explanation.rules.scheme != Scheme::asymmetric && explanation.rules.full_steps) {
+        add_full_steps(explanation.ranges.front(), explanation.rules, encoding, chain);
+    } else if (explanation.rules.scheme != Scheme::asymmetric && zero_point_free) {
         add_symmetric_steps(explanation.ranges.front(), explanation.rules, encoding, chain);
     } else {
         GridRules rules = explanation.rules;

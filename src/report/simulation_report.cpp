@@ -31,8 +31,19 @@ std::string percent(double share) {
     return fmt::format("{:.3g} %", 100 * share);
 }
 
+// "u8", "s16".
+std::string element_type(const ChainTensor& codes) {
+    return fmt::format("{}{}", codes.is_signed ? 's' : 'u', codes.bits);
+}
+
 std::string bits_cell(const SimulatedTensor& tensor) {
+    if (tensor.chain) return element_type(*tensor.chain);
     return tensor.bits == 0 ? "float" : std::to_string(tensor.bits);
+}
+
+// Of the error that comes out of a tensor's own encoding, which the integer chain does not tell apart.
+std::string own_cell(const SimulatedTensor& tensor) {
+    return tensor.chain ? "-" : decibels(cost_decibels(tensor.own_error()));
 }
 
 std::string top_cell(const std::optional<TopAgreement>& top, bool five) {
@@ -56,6 +67,17 @@ std::string outputs_text(const SimulationReport& report, std::size_t width) {
     return table.empty() ? "" : table.text(width);
 }
 
+constexpr std::string_view no_claim =
+    "An estimate by what is public of the target's arithmetic: no bit equality with the device is claimed.";
+
+std::string notes_text(const SimulationReport& report) {
+    std::string text;
+    for (const std::string& note : report.result.notes) text += fmt::format("  {}\n", note);
+    if (report.switches.arithmetic == Arithmetic::integer && !report.encodings.empty())
+        text += fmt::format("  {}\n", no_claim);
+    return text;
+}
+
 const IsolatedCost* isolated_cost(const SimulationReport& report, const std::string& name) {
     const auto found = std::find_if(report.isolated.begin(), report.isolated.end(),
                                     [&](const IsolatedCost& one) { return one.name == name; });
@@ -71,7 +93,8 @@ std::vector<const SimulatedTensor*> ranked(const SimulationReport& report) {
     }
     const auto key = [&](const SimulatedTensor* tensor) {
         const IsolatedCost* alone = isolated_cost(report, tensor->name);
-        return std::pair(alone == nullptr ? -1 : alone->cost, tensor->own_error());
+        const double own = tensor->chain ? tensor->error.relative_error() : tensor->own_error();
+        return std::pair(alone == nullptr ? -1 : alone->cost, own);
     };
     std::ranges::stable_sort(tensors, [&](const auto* a, const auto* b) { return key(a) > key(b); });
     return tensors;
@@ -79,8 +102,7 @@ std::vector<const SimulatedTensor*> ranked(const SimulationReport& report) {
 
 std::vector<std::string> tensor_cells(const SimulatedTensor& tensor, const SimulationReport& report) {
     const ErrorSums& error = tensor.error;
-    std::vector<std::string> cells{printable(tensor.name), tensor.kind, bits_cell(tensor),
-                                   decibels(cost_decibels(tensor.own_error()))};
+    std::vector<std::string> cells{printable(tensor.name), tensor.kind, bits_cell(tensor), own_cell(tensor)};
     if (report.isolated.empty()) {
         cells.insert(cells.end(), {decibels(error.sqnr()), fmt::format("{:.5f}", error.cosine()),
                                    in_steps(error.mean_error(), tensor.step)});
@@ -106,10 +128,12 @@ std::string tensors_text(const SimulationReport& report, bool all, std::size_t w
     table.column("max steps", right).column("clipped", right);
     const std::size_t count = all ? tensors.size() : std::min(tensors.size(), shown_tensors);
     for (std::size_t i = 0; i < count; ++i) table.row(tensor_cells(*tensors[i], report));
-    std::string text =
-        fmt::format("\nEncoded tensors, the costliest first ({}):\n{}",
-                    alone ? "by what each costs alone at the outputs" : "by what its own encoding adds to it",
-                    table.text(width));
+    std::string text = fmt::format("\nEncoded tensors, the costliest first ({}):\n{}",
+                                   alone ? "by what each costs alone at the outputs"
+                                   : report.switches.arithmetic == Arithmetic::integer
+                                       ? "by its SQNR"
+                                       : "by what its own encoding adds to it",
+                                   table.text(width));
     if (count < tensors.size()) text += fmt::format("... and {} more (--all)\n", tensors.size() - count);
     if (report.whole)
         text +=
@@ -162,6 +186,13 @@ std::string verdict_text(const Diagnosis& diagnosis) {
         for (const SwitchChange& change : found.changes)
             text += fmt::format("  --{} {}: {}\n", change.name, change.value, change.text);
     }
+    if (!diagnosis.causes.empty()) text += "That hangs on:\n";
+    for (const ChainCause& cause : diagnosis.causes) {
+        const SwitchChange& one = cause.assumption;
+        text += fmt::format("  --{} {}: {} (without it {} element{} another code)\n", one.name, one.value,
+                            one.text, cause.different, cause.different == 1 ? " has" : "s have");
+    }
+    for (const std::string& advice : diagnosis.advice) text += fmt::format("Advice: {}.\n", advice);
     return text;
 }
 
@@ -215,6 +246,15 @@ std::string shares_text(const SimulationReport& report, bool all, std::size_t wi
     return table.empty() ? text : text + table.text(width);
 }
 
+// Printable, for names of tensors in them.
+Json notes_json(const SimulationReport& report) {
+    Json json = Json::array();
+    for (const std::string& note : report.result.notes) json.push_back(printable(note));
+    if (report.switches.arithmetic == Arithmetic::integer && !report.encodings.empty())
+        json.push_back(no_claim);
+    return json;
+}
+
 Json number(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -234,6 +274,10 @@ Json json_of(const SimulatedTensor& tensor) {
         json["bits"] = tensor.bits;
         json["origin"] = printable(tensor.origin);
     }
+    if (tensor.chain) {
+        json["element_type"] = element_type(*tensor.chain);
+        json["scale"] = tensor.chain->scale;
+    }
     json["sqnr"] = number(error.sqnr());
     json["cosine"] = number(error.cosine());
     json["mean_error"] = error.mean_error();
@@ -243,7 +287,7 @@ Json json_of(const SimulatedTensor& tensor) {
         json["mean_steps"] = error.mean_error() / tensor.step;
         json["largest_steps"] = error.greatest_error / tensor.step;
     }
-    if (tensor.bits != 0) {
+    if (tensor.bits != 0 && !tensor.chain) {
         json["own_error"] = tensor.own_error();
         json["clipped_share"] = tensor.clipped_share();
     }
@@ -272,9 +316,17 @@ Json json_of(const Diagnosis& diagnosis) {
     for (const TriedChanges& one : diagnosis.findings) findings.push_back(json_of(one));
     Json tried = Json::array();
     for (const TriedChanges& one : diagnosis.tried) tried.push_back(json_of(one));
-    return {{"verdict", verdicts[static_cast<std::size_t>(diagnosis.verdict)]},
-            {"findings", findings},
-            {"tried", tried}};
+    Json json = {{"verdict", verdicts[static_cast<std::size_t>(diagnosis.verdict)]},
+                 {"findings", findings},
+                 {"tried", tried}};
+    for (const ChainCause& cause : diagnosis.causes) {
+        json["causes"].push_back({{"switch", cause.assumption.name},
+                                  {"value", cause.assumption.value},
+                                  {"text", cause.assumption.text},
+                                  {"other_code_without", cause.different}});
+    }
+    if (!diagnosis.advice.empty()) json["advice"] = diagnosis.advice;
+    return json;
 }
 
 Json json_of(const std::vector<IsolatedCost>& costs) {
@@ -304,23 +356,50 @@ Json json_of(const EncodingShares& shares) {
     return {{"difference", shares.difference}, {"same", shares.same}, {"encodings", list}};
 }
 
+std::vector<std::pair<std::string, std::string_view>> chain_switches(const ChainSwitches& chain) {
+    const auto name = [](const auto& names, auto value) { return names[static_cast<std::size_t>(value)]; };
+    return {{"network-input", name(network_input_names, chain.network_input)},
+            {"leading-clip", name(leading_clip_names, chain.leading_clip)},
+            {"batch-norm-weights", name(top_weight_names, chain.batch_norm_weights)},
+            {"layer-weights", name(top_weight_names, chain.layer_weights)},
+            {"shift-rounding", name(shift_rounding_names, chain.shift_rounding)},
+            {"output-scale", name(output_scale_names, chain.output_scale)},
+            {"element-signs", name(element_sign_names, chain.element_signs)}};
+}
+
 Json json_of(const SimulationSwitches& switches) {
-    return {{"rounding", rounding_names[static_cast<std::size_t>(switches.rounding)]},
-            {"weights", weight_source_names[static_cast<std::size_t>(switches.weights)]},
-            {"bias", bias_form_names[static_cast<std::size_t>(switches.bias)]},
-            {"input_ranges", input_range_names[static_cast<std::size_t>(switches.inputs)]},
-            {"pre_activations", pre_activation_names[static_cast<std::size_t>(switches.pre_activations)]}};
+    Json json = {
+        {"rounding", rounding_names[static_cast<std::size_t>(switches.rounding)]},
+        {"weights", weight_source_names[static_cast<std::size_t>(switches.weights)]},
+        {"bias", bias_form_names[static_cast<std::size_t>(switches.bias)]},
+        {"input_ranges", input_range_names[static_cast<std::size_t>(switches.inputs)]},
+        {"pre_activations", pre_activation_names[static_cast<std::size_t>(switches.pre_activations)]}};
+    if (switches.arithmetic == Arithmetic::fake) return json;
+    json["arithmetic"] = arithmetic_names[static_cast<std::size_t>(switches.arithmetic)];
+    for (auto [name, value] : chain_switches(switches.chain)) {
+        std::ranges::replace(name, '-', '_');
+        json[name] = value;
+    }
+    return json;
 }
 
 }  // namespace
 
 std::string describe(const SimulationSwitches& switches) {
-    return fmt::format("rounding {}, weights {}, bias {}, input-ranges {}, pre-activations {}",
-                       rounding_names[static_cast<std::size_t>(switches.rounding)],
-                       weight_source_names[static_cast<std::size_t>(switches.weights)],
-                       bias_form_names[static_cast<std::size_t>(switches.bias)],
-                       input_range_names[static_cast<std::size_t>(switches.inputs)],
-                       pre_activation_names[static_cast<std::size_t>(switches.pre_activations)]);
+    std::string text = fmt::format("rounding {}, weights {}, bias {}, input-ranges {}, pre-activations {}",
+                                   rounding_names[static_cast<std::size_t>(switches.rounding)],
+                                   weight_source_names[static_cast<std::size_t>(switches.weights)],
+                                   bias_form_names[static_cast<std::size_t>(switches.bias)],
+                                   input_range_names[static_cast<std::size_t>(switches.inputs)],
+                                   pre_activation_names[static_cast<std::size_t>(switches.pre_activations)]);
+    if (switches.arithmetic == Arithmetic::fake) return text;
+    text += ";\ninteger chain:";
+    std::string_view separator = " ";
+    for (const auto& [name, value] : chain_switches(switches.chain)) {
+        text += fmt::format("{}{} {}", separator, name, value);
+        separator = ", ";
+    }
+    return text;
 }
 
 std::string simulation_text(const SimulationReport& report, bool all, std::size_t width) {
@@ -328,7 +407,7 @@ std::string simulation_text(const SimulationReport& report, bool all, std::size_
         fmt::format("{} sample{}", report.result.run.samples, report.result.run.samples == 1 ? "" : "s");
     if (!report.encodings.empty())
         text += fmt::format("; target {}: {}", report.target, describe(report.switches));
-    text += "\n" + outputs_text(report, width);
+    text += "\n" + notes_text(report) + outputs_text(report, width);
     text += tensors_text(report, all, width);
     text += against_text(report, width);
     if (report.diagnosis) text += diagnosis_text(*report.diagnosis, width);
@@ -347,6 +426,7 @@ std::string to_json(const SimulationReport& report, const Remarks& remarks) {
                  {"samples", report.result.run.samples},
                  {"skipped", report.result.run.skipped.size()},
                  {"cost", report.result.cost}};
+    if (Json notes = notes_json(report); !notes.empty()) json["notes"] = std::move(notes);
     if (!report.converter_list.empty()) json["converter_list"] = printable(report.converter_list);
     Json tensors = Json::array();
     for (const SimulatedTensor& tensor : report.result.tensors) tensors.push_back(json_of(tensor));

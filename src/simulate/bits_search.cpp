@@ -31,8 +31,7 @@ Variant with_wide(const SimulationRun& run, SimulatedEncodings encodings, std::s
         if (std::ranges::find(wide, one.value) != wide.end())
             one.encoding = with_bits(one.encoding, bits, run.model.target());
     }
-    return {"",
-            make_quantization(run.model, encodings, run.switches.rounding, run.switches.bias, run.remarks)};
+    return {"", make_quantization(run.model, encodings, run.switches, run.remarks)};
 }
 
 bool same_grid(const Encoding& a, const Encoding& b) {
@@ -94,8 +93,7 @@ EncodingShares encoding_shares(const SimulationRun& run, const GivenEncodings& o
     const SimulatedEncodings first = resolve_encodings(run.model, run.given, run.switches, run.measured);
     const SimulatedEncodings second = resolve_encodings(run.model, other, run.switches, run.measured);
     const auto variant_of = [&](const SimulatedEncodings& encodings) -> Variant {
-        return {"", make_quantization(run.model, encodings, run.switches.rounding, run.switches.bias,
-                                      run.remarks)};
+        return {"", make_quantization(run.model, encodings, run.switches, run.remarks)};
     };
     std::unordered_map<ValueId, const SimulatedEncoding*> in_second;
     for (const SimulatedEncoding& one : second) in_second.emplace(one.value, &one);

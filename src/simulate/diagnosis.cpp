@@ -13,25 +13,61 @@ constexpr double equal = 0.01;  // of the squared distance at first: nearer to e
 
 struct Change {
     std::size_t group = 0;  // changes of one switch
+    bool of_chain = false;  // without an effect where the arithmetic is fake
     SwitchChange change;
     std::function<void(SimulationSwitches&)> apply;
 };
 
-template <typename Enum, std::size_t count>
-void add_changes(std::vector<Change>& changes, Enum SimulationSwitches::*field, const SimulationSwitches& now,
+template <typename Switches, typename Enum, std::size_t count>
+void add_changes(std::vector<Change>& changes, Enum Switches::*field, const SimulationSwitches& now,
                  std::string_view name, const std::array<std::string_view, count>& values,
                  const std::array<std::string_view, count>& texts) {
+    constexpr bool of_chain = std::is_same_v<Switches, ChainSwitches>;
+    const auto part = [](auto& switches) -> auto& {
+        if constexpr (of_chain) {
+            return switches.chain;
+        } else {
+            return switches;
+        }
+    };
     for (std::size_t i = 0; i < count; ++i) {
         const auto value = static_cast<Enum>(i);
-        if (now.*field == value) continue;
+        if (part(now).*field == value) continue;
         const std::size_t group = std::hash<std::string_view>()(name);
-        changes.push_back({group,
-                           {std::string(name), std::string(values[i]), std::string(texts[i])},
-                           [field, value](SimulationSwitches& switches) { switches.*field = value; }});
+        changes.push_back(
+            {group,
+             of_chain,
+             {std::string(name), std::string(values[i]), std::string(texts[i])},
+             [field, value, part](SimulationSwitches& switches) { part(switches).*field = value; }});
     }
 }
 
-std::vector<Change> possible_changes(const SimulationSwitches& now, bool measured) {
+// The assumptions of the integer chain, one value each.
+template <typename Add>
+void each_of_chain(const Add& add) {
+    add(&ChainSwitches::network_input, "network-input", network_input_names,
+        std::array<std::string_view, 2>{"inputs on signed codes at a power-of-two scale",
+                                        "inputs on codes as their encodings say"});
+    add(&ChainSwitches::leading_clip, "leading-clip", leading_clip_names,
+        std::array<std::string_view, 2>{"the Clip of an input as a batch norm of weight 1",
+                                        "no layer for the Clip of an input"});
+    add(&ChainSwitches::batch_norm_weights, "batch-norm-weights", top_weight_names,
+        std::array<std::string_view, 2>{"the largest weight of a batch norm saturated: 127 of 128",
+                                        "the largest weight of a batch norm not saturated"});
+    add(&ChainSwitches::layer_weights, "layer-weights", top_weight_names,
+        std::array<std::string_view, 2>{"the largest weight of a layer saturated: 127 of 128",
+                                        "the largest weight of a layer not saturated"});
+    add(&ChainSwitches::shift_rounding, "shift-rounding", shift_rounding_names,
+        std::array<std::string_view, 3>{"shifted sums rounded half up", "shifted sums cut off",
+                                        "shifted sums rounded half to even"});
+    add(&ChainSwitches::output_scale, "output-scale", output_scale_names,
+        std::array<std::string_view, 2>{"outputs at the scale of the sums divided by a power of two",
+                                        "outputs at the scale of their encodings"});
+    add(&ChainSwitches::element_signs, "element-signs", element_sign_names,
+        std::array<std::string_view, 2>{"signs of codes by the graph", "signs of codes by the encodings"});
+}
+
+std::vector<Change> possible_changes(const SimulationSwitches& now, bool measured, bool has_chain) {
     std::vector<Change> changes;
     add_changes(changes, &SimulationSwitches::weights, now, "weights", weight_source_names,
                 {"weights encoded as the file of encodings says",
@@ -45,12 +81,20 @@ std::vector<Change> possible_changes(const SimulationSwitches& now, bool measure
     }
     add_changes(changes, &SimulationSwitches::bias, now, "bias", bias_form_names,
                 {"biases in float", "biases as 32-bit integers at the scale of input times weight",
-                 "biases as 8-bit integers"});
+                 "biases as 8-bit integers", "biases as products of two integers"});
+    if (!has_chain) std::erase_if(changes, [](const Change& one) { return one.change.value == "split"; });
     add_changes(
         changes, &SimulationSwitches::pre_activations, now, "pre-activations", pre_activation_names,
         {"values before a Relu or Clip quantized themselves", "values before a Relu or Clip not quantized"});
     add_changes(changes, &SimulationSwitches::rounding, now, "rounding", rounding_names,
                 {"halves rounded up", "halves rounded away from zero", "halves rounded to even"});
+    if (!has_chain) return changes;
+    add_changes(changes, &SimulationSwitches::arithmetic, now, "arithmetic", arithmetic_names,
+                {"layers in float on rounded values, as quantization-aware training computes",
+                 "layers on integer codes, sums shifted to the output's scale"});
+    each_of_chain([&](auto field, std::string_view name, const auto& values, const auto& texts) {
+        add_changes(changes, field, now, name, values, texts);
+    });
     return changes;
 }
 
@@ -103,14 +147,67 @@ void judge(Diagnosis& diagnosis) {
     diagnosis.findings = one_will_do ? std::move(single) : std::move(pair);
 }
 
+// Whether these changes of one simulation have an effect together.
+bool have_effect(std::span<const Change* const> chosen, const SimulationSwitches& now) {
+    SimulationSwitches after = now;
+    for (const Change* change : chosen) change->apply(after);
+    return after.arithmetic == Arithmetic::integer ||
+           std::ranges::none_of(chosen, [](const Change* change) { return change->of_chain; });
+}
+
+bool is_integer(const TriedChanges& tried) {
+    return tried.changes.size() == 1 && tried.changes[0].name == "arithmetic" &&
+           tried.changes[0].value == "integer";
+}
+
+// Where the integer chain explains: which of its assumptions that hangs on.
+void find_causes(Diagnosis& diagnosis, const SimulationSwitches& now) {
+    const auto chain = std::ranges::find_if(diagnosis.findings, is_integer);
+    if (chain == diagnosis.findings.end()) return;
+    each_of_chain([&](auto field, std::string_view name, const auto& values, const auto& texts) {
+        const auto place = static_cast<std::size_t>(now.chain.*field);
+        std::uint64_t different = 0;
+        for (const TriedChanges& tried : diagnosis.tried) {
+            const bool without =
+                tried.changes.size() == 2 &&
+                std::ranges::any_of(tried.changes, [&](const auto& one) { return one.name == name; });
+            if (without && tried.changes[0].name == "arithmetic")
+                different = std::max(different, tried.errors.different);
+        }
+        if (different <= chain->errors.different) return;
+        diagnosis.causes.push_back(
+            {{std::string(name), std::string(values[place]), std::string(texts[place])}, different});
+    });
+    std::ranges::stable_sort(diagnosis.causes,
+                             [](const auto& a, const auto& b) { return a.different > b.different; });
+}
+
+void give_advice(Diagnosis& diagnosis) {
+    const auto is_leading = [](const SwitchChange& change) {
+        return change.name == "leading-clip" || change.name == "batch-norm-weights";
+    };
+    bool leading = std::ranges::any_of(diagnosis.causes,
+                                       [&](const ChainCause& cause) { return is_leading(cause.assumption); });
+    for (const TriedChanges& found : diagnosis.findings)
+        leading = leading || std::ranges::any_of(found.changes, is_leading);
+    if (!leading) return;
+    diagnosis.advice.push_back(
+        "drop the leading Clip: TIDL makes a batch norm of it whose weight 1 has no code. Build the QAT "
+        "model with "
+        "quantize_in=False, or take the Clip of the input out of the ONNX model");
+}
+
 }  // namespace
 
 Diagnosis diagnose(const SimulationRun& run, const DumpFolder& against) {
-    const std::vector<Change> changes = possible_changes(run.switches, !run.measured.empty());
+    const bool has_chain = run.model.target().simulation.has_chain;
+    const std::vector<Change> changes = possible_changes(run.switches, !run.measured.empty(), has_chain);
     Diagnosis diagnosis;
     std::vector<Variant> variants;
+    ChainWeightCache weights;
     const SimulatedEncodings base = resolve_encodings(run.model, run.given, run.switches, run.measured);
     const auto add = [&](std::span<const Change* const> chosen) {
+        if (!have_effect(chosen, run.switches)) return;
         SimulationSwitches switches = run.switches;
         TriedChanges tried;
         for (const Change* change : chosen) {
@@ -119,8 +216,7 @@ Diagnosis diagnose(const SimulationRun& run, const DumpFolder& against) {
         }
         diagnosis.tried.push_back(std::move(tried));
         const SimulatedEncodings encodings = resolve_encodings(run.model, run.given, switches, run.measured);
-        variants.push_back(
-            {"", make_quantization(run.model, encodings, switches.rounding, switches.bias, run.remarks)});
+        variants.push_back({"", make_quantization(run.model, encodings, switches, run.remarks, &weights)});
     };
     add({});
     for (const Change& change : changes) add(std::array{&change});
@@ -132,13 +228,15 @@ Diagnosis diagnose(const SimulationRun& run, const DumpFolder& against) {
     VariantSettings settings;
     settings.compared.resize(run.model.graph()->values.size());
     settings.against = &against;
-    settings.steps = steps_of(run.model, base);
+    settings.steps = steps_of(run.model, base, variants.front().quantization.chain.get());
     settings.carries = run.carries;
     const std::vector<VariantErrors> errors = run_variants(run, variants, settings, nullptr);
     for (std::size_t i = 0; i < errors.size(); ++i) {
         for (const DumpErrors& value : errors[i].dumps) diagnosis.tried[i].errors.add(value);
     }
     judge(diagnosis);
+    find_causes(diagnosis, run.switches);
+    give_advice(diagnosis);
     std::stable_sort(diagnosis.tried.begin() + 1, diagnosis.tried.end(), nearer);
     return diagnosis;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct TriedChanges {
     DumpErrors errors;                  // over all dumped tensors
 };
 
+// An assumption of the integer chain that its explanation rests on.
+struct ChainCause {
+    SwitchChange assumption;      // as it is: "layer-weights", "saturated"
+    std::uint64_t different = 0;  // elements with another code without it
+};
+
 struct Diagnosis {
     enum class Verdict {
         nothing_to_explain,  // no element is half a step away
@@ -30,10 +37,12 @@ struct Diagnosis {
     Verdict verdict = Verdict::unexplained;
     std::vector<TriedChanges> tried;     // the simulation as it was first, then the nearest first
     std::vector<TriedChanges> findings;  // those that explain equally well; as few changes as possible
+    std::vector<ChainCause> causes;      // where the integer chain is a finding; the weightiest first
+    std::vector<std::string> advice;     // what can be done about it
 };
 
 // Tries the switches' other values singly and in pairs against what a device or another tool dumped. Input
-// ranges are tried where ranges were measured.
+// ranges are tried where ranges were measured, those of the integer chain where the target has one.
 Diagnosis diagnose(const SimulationRun& run, const DumpFolder& against);
 
 }  // namespace qcalib

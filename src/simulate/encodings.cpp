@@ -1,10 +1,12 @@
 #include "simulate/encodings.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "audit/tensor_names.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "simulate/chain_scales.h"
 #include "simulate/grid_walk.h"
 
 namespace qcalib {
@@ -12,12 +14,7 @@ namespace qcalib {
 namespace {
 
 GridRules arithmetic_of(const Target& target) {
-    GridRules rules;
-    rules.least_range = target.least_range;
-    rules.rounding = target.rounding;
-    rules.power_of_two = target.power_of_two;
-    rules.include_zero = target.include_zero;
-    return rules;
+    return target.grid_rules();
 }
 
 GridRules activation_rules(const Target& target) {
@@ -27,6 +24,10 @@ GridRules activation_rules(const Target& target) {
         rules.scheme = target.activations.unsigned_symmetric ? Scheme::unsigned_symmetric : Scheme::symmetric;
     }
     return rules;
+}
+
+double greatest_end(const Range& range) {
+    return std::max(std::abs(range.min), std::abs(range.max));
 }
 
 // The same range on another grid. What was nudged may have reached half a step further.
@@ -73,6 +74,7 @@ class Resolver {
 
     void add_activation(ValueId value) {
         if (!model_.is_activation(value) || model_.fusions().vanishes(value)) return;
+        if (model_.is_inside_layer(value)) return;
         if (switches_.pre_activations == PreActivations::skipped && model_.is_pre_activation(value)) return;
         std::optional<TensorEncoding> encoding = activation_encoding(value);
         if (!encoding) return;
@@ -99,7 +101,12 @@ class Resolver {
         GridRules rules = activation_rules(model_.target());
         const auto entry = given_.by_value.find(value);
         if (entry != given_.by_value.end() && entry->second.width() >= 2) rules.bits = entry->second.width();
-        return TensorEncoding{"", {encode(found->second, rules)}, {}, "measured on the converter's list"};
+        const Range& range = found->second;
+        const Encoding grid =
+            model_.target().simulation.has_chain
+                ? tidl_grid(greatest_end(range), rules.bits, range.min < 0, model_.target().power_of_two)
+                : encode(range, rules);
+        return TensorEncoding{"", {grid}, {}, "measured on the converter's list"};
     }
 
     // What the target fixes, or takes from the first input.
@@ -177,8 +184,12 @@ class Resolver {
         Tensor values = *model_.constant(parameter.value);
         if (clip) values = clipped_to(values, *clip);
         TensorEncoding encoding{"", {}, axis, clip ? "of the clipped values" : "of the values"};
-        for (const Range& range : weight_ranges(values.view(), axis, name))
-            encoding.encodings.push_back(encode(range, rules));
+        const bool weight_of_chain = target.simulation.has_chain && is_weight(parameter);
+        for (const Range& range : weight_ranges(values.view(), axis, name)) {
+            encoding.encodings.push_back(
+                weight_of_chain ? tidl_grid(greatest_end(range), rules.bits, true, target.power_of_two)
+                                : encode(range, rules));
+        }
         return encoding;
     }
 
@@ -212,6 +223,30 @@ void refuse_foreign(const std::vector<const TensorEncoding*>& foreign, bool no_o
 
 }  // namespace
 
+Encoding tidl_grid(double limit, int bits, bool is_signed, bool power_of_two) {
+    if (power_of_two && limit > 0) limit = power_of_two_above(limit);
+    const std::int64_t half = std::int64_t{1} << (bits - 1);
+    Encoding grid;
+    grid.bits = bits;
+    grid.symmetric = true;
+    grid.scale = 1 / chain_scale(bits, is_signed, limit);
+    grid.offset = is_signed ? -half : 0;
+    grid.min = static_cast<double>(grid.offset) * grid.scale;
+    grid.max = grid.min + static_cast<double>(2 * half - 1) * grid.scale;
+    return grid;
+}
+
+void put_on_grid(EncodingSet& set, const std::unordered_set<std::string>& ranges, const Target& target) {
+    if (!target.simulation.has_chain) return;
+    for (TensorEncoding& entry : set.activations) {
+        if (!ranges.contains(entry.tensor)) continue;
+        for (Encoding& one : entry.encodings) {
+            one = tidl_grid(greatest_end(Range{one.min, one.max}), target.activations.bits, one.min < 0,
+                            target.power_of_two);
+        }
+    }
+}
+
 GivenEncodings match_encodings(const SimulatedModel& model, const EncodingSet& set, Remarks& remarks) {
     const Graph& graph = *model.graph();
     std::vector<std::string> names;
@@ -234,6 +269,7 @@ GivenEncodings match_encodings(const SimulatedModel& model, const EncodingSet& s
     refuse_foreign(foreign, given.by_value.empty(), names, remarks);
     for (const ValueId value : model.order()) {
         if (!model.is_activation(value) || model.fusions().vanishes(value)) continue;
+        if (model.is_inside_layer(value)) continue;
         if (!given.by_value.contains(value)) given.unencoded.push_back(value);
     }
     return given;

@@ -2,7 +2,9 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/remarks.h"
@@ -33,6 +35,14 @@ struct GivenEncodings {
     std::unordered_map<ValueId, TensorEncoding> by_value;
     std::vector<ValueId> unencoded;  // activations the target has a tensor for and the file no entry
 };
+
+// The grid of TIDL for values up to `limit`: a step of limit / 2^bits, or limit / 2^(bits - 1) with a sign;
+// with `power_of_two` the limit is raised to one.
+Encoding tidl_grid(double limit, int bits, bool is_signed, bool power_of_two);
+
+// Puts the encodings of these activations, of which the range alone is known, on TIDL's grid where the target
+// has an integer chain.
+void put_on_grid(EncodingSet& set, const std::unordered_set<std::string>& ranges, const Target& target);
 
 // Finds the graph's values for the entries: by name, or by the name converters make of it. Entries that are
 // for no value become remarks with the nearest name; an Error where all are.

@@ -5,6 +5,7 @@
 #include "runtime/kernel_registry.h"
 #include "target/counted_values.h"
 #include "target/float_values.h"
+#include "target/tidl_layers.h"
 
 namespace qcalib {
 
@@ -66,6 +67,7 @@ SimulatedModel::SimulatedModel(const std::shared_ptr<const Graph>& graph, Target
     order_ = values_in_order(*graph_);
     find_near_inputs();
     find_pre_activations();
+    find_inside_layers();
 }
 
 void SimulatedModel::find_near_inputs() {
@@ -113,6 +115,14 @@ void SimulatedModel::find_pre_activations() {
         const bool made = graph_->values[value].producer != no_node;
         pre_activation_[value] = made && clipped[value] && readers[value] == 1;
     }
+}
+
+void SimulatedModel::find_inside_layers() {
+    inside_layer_.assign(graph_->values.size(), false);
+    if (!target_.simulation.has_chain) return;
+    const TidlLayers layers(*graph_, [this](ValueId value) { return program_->constant(value); });
+    for (ValueId value = 0; value < graph_->values.size(); ++value)
+        inside_layer_[value] = layers.around(value) && !layers.making(value);
 }
 
 }  // namespace qcalib

@@ -32,12 +32,16 @@ class SimulatedModel {
     const std::vector<ValueId>& order() const { return order_; }
     // Whether the value is an input or computed of inputs without weights (normalised, pooled, reshaped).
     bool is_near_input(ValueId value) const { return near_input_[value]; }
+    // Whether it lies inside a layer of TIDL, where it has no tensor of its own; of targets with an integer
+    // chain.
+    bool is_inside_layer(ValueId value) const { return inside_layer_[value]; }
     // Whether one Relu or Clip alone reads it.
     bool is_pre_activation(ValueId value) const { return pre_activation_[value]; }
 
   private:
     void find_near_inputs();
     void find_pre_activations();
+    void find_inside_layers();
 
     std::shared_ptr<const Graph> graph_;
     Target target_;
@@ -49,6 +53,7 @@ class SimulatedModel {
     std::vector<ValueId> order_;
     std::vector<bool> near_input_;
     std::vector<bool> pre_activation_;
+    std::vector<bool> inside_layer_;
 };
 
 }  // namespace qcalib

@@ -10,16 +10,10 @@
 #include "simulate/comparison.h"
 #include "simulate/encodings.h"
 #include "simulate/fake_quantize.h"
+#include "simulate/integer_chain.h"
 #include "simulate/model.h"
 
 namespace qcalib {
-
-// What quantizing a constant did to it.
-struct QuantizedConstant {
-    QuantizationSums sums;
-    ErrorSums error;  // before, and after
-    double step = 0;
-};
 
 // All that a simulated run changes: activations as they are made, constants before.
 struct Quantization {
@@ -27,6 +21,12 @@ struct Quantization {
     std::map<ValueId, Tensor> replaced;                               // constants
     std::unordered_map<ValueId, QuantizedConstant> constants;         // of `replaced`
     std::string digest;                                               // of `replaced`: equal where it is
+    std::shared_ptr<const IntegerChain> chain;  // run in place of the model; then `replaced` is empty
+
+    // Whether the run makes codes of that activation.
+    bool quantizes(ValueId value) const {
+        return activations[value] != nullptr || (chain != nullptr && chain->tensors.contains(value));
+    }
 };
 
 // The run of a model under these encodings; with BiasForm::int32 and int8 the biases of operators whose input
@@ -34,5 +34,10 @@ struct Quantization {
 // tensors stay in float.
 Quantization make_quantization(const SimulatedModel& model, const SimulatedEncodings& encodings,
                                ValueRounding rounding, BiasForm bias, Remarks& remarks);
+
+// The same by the arithmetic of the switches: fake quantization as above, or the integer chain.
+Quantization make_quantization(const SimulatedModel& model, const SimulatedEncodings& encodings,
+                               const SimulationSwitches& switches, Remarks& remarks,
+                               ChainWeightCache* cache = nullptr);
 
 }  // namespace qcalib

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "simulate/chain_layers.h"
 #include "simulate/element_kernels.h"
 #include "simulate/isolated.h"
 
@@ -23,7 +24,7 @@ std::vector<bool> quantized_by(const SimulatedModel& model, std::span<const Vari
     std::vector<bool> quantized = marks(model);
     for (const Variant& variant : variants) {
         for (ValueId value = 0; value < quantized.size(); ++value) {
-            if (variant.quantization.activations[value] != nullptr) quantized[value] = true;
+            if (variant.quantization.quantizes(value)) quantized[value] = true;
         }
     }
     return quantized;
@@ -145,6 +146,7 @@ class RowMaker {
         if (row.kind.empty()) row.kind = "activation";
         const TensorQuantizer* quantizer = quantization_.activations[value].get();
         row.step = quantizer == nullptr ? 0 : quantizer->step();
+        if (quantization_.chain != nullptr) add_codes(row, value);
         row.error = errors.error;
         row.quantized = errors.quantized;
         row.misfits = errors.misfits;
@@ -155,6 +157,16 @@ class RowMaker {
         }
         if (!errors_.dumps.empty() && errors_.dumps[value].elements > 0) row.dump = errors_.dumps[value];
         rows_.push_back(std::move(row));
+    }
+
+    // What the chain made of the value, whatever its encoding says.
+    void add_codes(SimulatedTensor& row, ValueId value) const {
+        const auto found = quantization_.chain->tensors.find(value);
+        row.bits = found == quantization_.chain->tensors.end() ? 0 : found->second.bits;
+        if (row.bits == 0) return;
+        row.chain = found->second;
+        row.step = 1 / found->second.scale;
+        if (row.origin.empty()) row.origin = "of the integer chain";
     }
 
     SimulatedTensor row_of(ValueId value) const {
@@ -183,8 +195,13 @@ bool fits_any(const std::vector<std::string>& patterns, const std::string& name)
 
 }  // namespace
 
-std::vector<double> steps_of(const SimulatedModel& model, const SimulatedEncodings& encodings) {
+std::vector<double> steps_of(const SimulatedModel& model, const SimulatedEncodings& encodings,
+                             const IntegerChain* chain) {
     std::vector<double> steps(model.graph()->values.size());
+    if (chain != nullptr) {
+        for (const auto& [value, tensor] : chain->tensors) steps[value] = 1 / tensor.scale;
+        return steps;
+    }
     for (const SimulatedEncoding& one : encodings) {
         const std::vector<Encoding>& grids = one.encoding.encodings;
         for (const Encoding& grid : grids) steps[one.value] += grid.scale / static_cast<double>(grids.size());
@@ -209,8 +226,10 @@ SimulationResult simulate(const SimulationRun& run, const DumpSettings& dumps) {
     SimulatedEncodings encodings;
     if (!dumps.float_only) encodings = resolve_encodings(run.model, run.given, run.switches, run.measured);
     std::vector<Variant> variants(1);
-    variants[0].quantization =
-        make_quantization(run.model, encodings, run.switches.rounding, run.switches.bias, run.remarks);
+    SimulationSwitches switches = run.switches;
+    if (dumps.float_only) switches.arithmetic = Arithmetic::fake;  // of nothing
+    variants[0].quantization = make_quantization(run.model, encodings, switches, run.remarks);
+    const IntegerChain* chain = variants[0].quantization.chain.get();
     VariantSettings settings;
     settings.compared = quantized_by(run.model, variants);
     if (dumps.all) {
@@ -219,7 +238,7 @@ SimulationResult simulate(const SimulationRun& run, const DumpSettings& dumps) {
         }
     }
     settings.against = dumps.against;
-    settings.steps = steps_of(run.model, encodings);
+    settings.steps = steps_of(run.model, encodings, chain);
     settings.carries = run.carries;
     settings.dump_all = dumps.all;
     std::optional<DumpWriter> simulated;
@@ -230,6 +249,14 @@ SimulationResult simulate(const SimulationRun& run, const DumpSettings& dumps) {
     const std::vector<VariantErrors> errors = run_variants(run, variants, settings, &result.run);
     result.tensors = RowMaker(run, encodings, variants[0].quantization, errors[0]).rows();
     result.cost = errors[0].cost(graph);
+    if (chain != nullptr) result.notes = chain->notes;
+    const std::size_t clips = run.model.target().simulation.has_chain ? range_clips(run.model) : 0;
+    if (clips > 0) {
+        result.notes.push_back(fmt::format(
+            "a Clip-only model: {} Clip{} carr{} ranges and nothing in it rounds, so that its outputs "
+            "in a float runtime are not those of quantization-aware training",
+            clips, clips == 1 ? "" : "s", clips == 1 ? "ies" : "y"));
+    }
     for (const SimulatedTensor& tensor : result.tensors) {
         if (!result.first_parting && tensor.dump && tensor.dump->beyond > 0)
             result.first_parting = tensor.name;

@@ -36,10 +36,11 @@ struct SimulatedTensor {
     std::string origin;  // of its encoding; "": it has none
     int bits = 0;        // 0: not quantized
     double step = 0;
-    ErrorSums error;             // float run and simulated run
-    QuantizationSums quantized;  // by its own encoding
-    std::uint64_t misfits = 0;   // times its shape was another than in the float run
-    bool output = false;         // of the graph
+    std::optional<ChainTensor> chain;  // its codes, where the arithmetic is integer
+    ErrorSums error;                   // float run and simulated run
+    QuantizationSums quantized;        // by its own encoding
+    std::uint64_t misfits = 0;         // times its shape was another than in the float run
+    bool output = false;               // of the graph
     std::optional<TopAgreement> top;
     std::optional<DumpErrors> dump;  // with --against
 
@@ -57,6 +58,7 @@ struct SimulationResult {
     std::vector<SimulatedTensor> tensors;      // in graph order: all that are compared
     double cost = 0;                           // output_cost()
     std::optional<std::string> first_parting;  // first tensor that is more than a step from the dumped one
+    std::vector<std::string> notes;            // of the integer chain
 };
 
 struct DumpSettings {
@@ -81,8 +83,10 @@ MeasuredRanges measure_ranges(const SimulatedModel& model, const SampleReader& r
 std::vector<VariantErrors> run_variants(const SimulationRun& run, const std::vector<Variant>& variants,
                                         VariantSettings settings, SampleRunSummary* summary);
 
-// The steps of a simulation's activations by value; 0 where there is none.
-std::vector<double> steps_of(const SimulatedModel& model, const SimulatedEncodings& encodings);
+// The steps of a simulation's activations by value, those of the chain where one is run; 0 where there is
+// none.
+std::vector<double> steps_of(const SimulatedModel& model, const SimulatedEncodings& encodings,
+                             const IntegerChain* chain = nullptr);
 
 // What one encoding alone costs at the graph's outputs.
 struct IsolatedCost {

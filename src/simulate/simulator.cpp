@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/kernel_registry.h"
+#include "simulate/chain_kernels.h"
 
 namespace qcalib {
 
@@ -11,14 +12,18 @@ Simulator::Simulator(const SimulatedModel& model, std::vector<bool> quantized, s
 
 Program& Simulator::program(const Quantization* quantization) {
     const bool replaces = quantization != nullptr && !quantization->replaced.empty();
-    const std::string key = replaces ? quantization->digest : "";
+    const IntegerChain* chain = quantization == nullptr ? nullptr : quantization->chain.get();
+    const std::string key = chain != nullptr ? fmt::format("chain {}", fmt::ptr(chain))
+                            : replaces       ? quantization->digest
+                                             : "";
     const std::lock_guard lock(mutex_);
     std::unique_ptr<Program>& program = programs_[key];
     if (program == nullptr) {
         ProgramOptions options = model_.options();
         if (replaces) options.replaced = quantization->replaced;
-        program = std::make_unique<Program>(model_.graph(), builtin_kernels(), std::vector<Tap*>{&tap_},
-                                            std::move(options));
+        program = std::make_unique<Program>(chain == nullptr ? model_.graph() : chain->graph,
+                                            chain == nullptr ? builtin_kernels() : chain_kernels(),
+                                            std::vector<Tap*>{&tap_}, std::move(options));
     }
     return *program;
 }

@@ -41,7 +41,8 @@ class Simulator {
     const SimulatedModel& model_;
     SimulationTap tap_;
     std::mutex mutex_;
-    std::map<std::string, std::unique_ptr<Program>> programs_;  // by Quantization::digest; "": the float one
+    // By Quantization::digest, or the place of the integer chain; "": the float one.
+    std::map<std::string, std::unique_ptr<Program>> programs_;
 };
 
 // What carried inputs are, in each of the runs that a worker does side by side.

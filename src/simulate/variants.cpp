@@ -134,7 +134,13 @@ void VariantTask::prepare(const SampleStep& step) {
 
 std::uint64_t VariantTask::worker_bytes(const SampleStep& step) {
     const std::shared_ptr<const Plan> plan = simulator_.program(nullptr).plan(step.inputs);
-    std::uint64_t bytes = 2 * (plan->arena_bytes() + plan->scratch_bytes());
+    std::uint64_t variant_bytes = plan->arena_bytes() + plan->scratch_bytes();
+    for (const Variant& variant : variants_) {
+        if (variant.quantization.chain == nullptr) continue;
+        const std::shared_ptr<const Plan> chain = simulator_.program(&variant.quantization).plan(step.inputs);
+        variant_bytes = std::max<std::uint64_t>(variant_bytes, chain->arena_bytes() + chain->scratch_bytes());
+    }
+    std::uint64_t bytes = plan->arena_bytes() + plan->scratch_bytes() + variant_bytes;
     for (ValueId value = 0; value < kept_.size(); ++value) {
         const TensorDescriptor* descriptor = plan->descriptor(value);
         if (descriptor == nullptr) continue;
