@@ -237,6 +237,12 @@ std::vector<std::string> YamlMap::texts(const std::string& key) const {
     return values;
 }
 
+std::vector<std::string> YamlMap::one_or_more_texts(const std::string& key) const {
+    const YAML::Node* node = find(key);
+    if (node != nullptr && node->IsSequence()) return texts(key);
+    return {text(key)};
+}
+
 std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::int64_t least,
                                             std::int64_t greatest) const {
     std::vector<std::int64_t> values;

@@ -69,6 +69,8 @@ class YamlMap {
     // Index of the value among `choices`.
     std::size_t choice(const std::string& key, std::initializer_list<const char*> choices) const;
     std::vector<std::string> texts(const std::string& key) const;
+    // The same, where a text alone is a list of one.
+    std::vector<std::string> one_or_more_texts(const std::string& key) const;
     std::vector<std::int64_t> integers(const std::string& key, std::int64_t least,
                                        std::int64_t greatest) const;
     YamlMap map(const std::string& key, const std::string& section) const;

@@ -19,7 +19,8 @@ class AuditCommand : public Command {
     }
 
     void add_options(CLI::App& app) override {
-        app.add_option("--encodings", settings_.encodings, "The file the converter was given, in any format")
+        app.add_option("--encodings", settings_.encodings,
+                       "The file the converter was given, in any format, or the ONNX model with Clip nodes")
             ->required();
         app.add_option(
                "--log", settings_.logs,

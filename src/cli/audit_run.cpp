@@ -1,14 +1,17 @@
 #include "cli/audit_run.h"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "audit/allow_list.h"
 #include "audit/log_reader.h"
 #include "audit/renames.h"
 #include "base/text.h"
+#include "cli/base_file.h"
 #include "format/format.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
+#include "simulate/encodings.h"
 #include "statistics/statistics_file.h"
 #include "target/target.h"
 
@@ -31,9 +34,23 @@ ConverterReport read_other(const AuditSettings& settings, const EncodingFile& gi
     if (settings.against_model.empty()) {
         rename(report, given, renamed_weights(given, other));
     } else {
-        rename(report, given, renamed_tensors(*model->graph, *read_onnx_file(settings.against_model).graph));
+        rename(report, given, renamed_tensors(*model->graph, *read_model(settings.against_model).graph));
     }
     return report;
+}
+
+// What the converter was given: a file of encodings, or a model whose Clip or QuantizeLinear nodes are
+// ranges.
+EncodingFile read_given(const AuditSettings& settings, const Target& target,
+                        const std::optional<Model>& model, std::vector<EntryFault>& faults,
+                        Remarks& remarks) {
+    if (!settings.encodings.ends_with(".onnx")) return read_encodings(settings.encodings, remarks, &faults);
+    const std::shared_ptr<const Graph> own = read_model(settings.encodings).graph;
+    BaseEncodings base = read_base(settings.encodings, model ? *model->graph : *own, remarks);
+    put_on_grid(base.set, base.ranges_alone, target);
+    EncodingFile given = encoding_file(base.set);
+    given.path = settings.encodings;
+    return given;
 }
 
 }  // namespace
@@ -46,9 +63,9 @@ AuditResult run_audit(const AuditSettings& settings, Remarks& remarks) {
         load_target(settings.target, settings.target_config.empty()
                                          ? std::nullopt
                                          : std::optional<std::filesystem::path>(settings.target_config));
-    const EncodingFile given = read_encodings(settings.encodings, remarks, &input.faults);
     std::optional<Model> model;
-    if (!settings.model.empty()) model.emplace(read_onnx_file(settings.model));
+    if (!settings.model.empty()) model.emplace(read_model(settings.model));
+    const EncodingFile given = read_given(settings, target, model, input.faults, remarks);
     std::optional<StatisticsFile> statistics;
     if (!settings.statistics.empty()) statistics.emplace(settings.statistics);
     if (model && statistics && statistics->header().model_hash != model->hash) {

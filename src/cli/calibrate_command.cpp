@@ -40,6 +40,10 @@ void add_run_options(CLI::App& app, RunSettings& run) {
     app.add_flag("--reference-kernels", run.reference_kernels,
                  "Use the plain kernels the fast ones are tested against")
         ->group(group);
+    app.add_flag(
+           "--quantized-weights", run.quantized_weights,
+           "Measure on weights as their codes stand for them, as one-quantize does (--emit circle alone)")
+        ->group(group);
     app.add_flag("--perf", run.perf, "Print what each operator and each stage of the run cost")->group(group);
     app.add_flag("--strict", run.strict,
                  "End at the first sample that cannot be read; remarks make the exit code 1")

@@ -18,6 +18,7 @@
 #include "ranges/mask_like.h"
 #include "report/audit_report.h"
 #include "runtime/isa.h"
+#include "target/circle_assignment.h"
 
 namespace qcalib {
 
@@ -86,7 +87,7 @@ AuditResult audit_emitted(const CalibrationSettings& settings, const std::vector
                           Remarks& remarks) {
     const Emission& emission = audited_emission(settings.audit, emissions);
     AuditSettings audit;
-    audit.encodings = emission.file.string();
+    audit.encodings = emission.file().string();
     audit.logs = settings.audit.logs;
     audit.model = settings.model;
     audit.statistics = statistics.string();
@@ -105,6 +106,23 @@ void check_operators(const std::string& model, const Graph& graph) {
     if (missing.empty()) return;
     fail("{}: cannot be run, {} not supported:\n  {}", printable(model),
          missing.size() == 1 ? "an operator is" : "operators are", join(missing, "\n  "));
+}
+
+// The model is then run on weights that a target's codes stand for.
+void replace_weights(const Graph& graph, const std::vector<Emission>& emissions,
+                     const AssignmentOptions& assignment, CalibrationOptions& options) {
+    if (emissions.size() != 1 || emissions.front().target.circle == nullptr)
+        fail("--quantized-weights: expected --emit circle alone, whose own tools measure so");
+    const Target& target = emissions.front().target;
+    options.program.replaced = circle_fake_quantized_weights(graph, target, assignment);
+}
+
+// What of it changes counts.
+std::string weights_text(const std::vector<Emission>& emissions, const AssignmentOptions& assignment) {
+    const Target& target = emissions.front().target;
+    return fmt::format(
+        "\nweights=quantized to {} bits {}", assignment.activation_bits.value_or(target.activations.bits),
+        assignment.per_channel_weights.value_or(target.weights.per_channel) ? "per channel" : "per tensor");
 }
 
 }  // namespace
@@ -127,13 +145,18 @@ PreparedCalibration prepare_calibration(const CalibrationSettings& settings, Rem
             fail("--emit: a shard holds only a part of the samples; merge the shards and use 'qcalib emit'");
         });
     }
-    if (!checks.passed([&] { prepared.model = read_onnx_file(settings.model); })) checks.throw_if_any();
+    if (!checks.passed([&] { prepared.model = read_model(settings.model); })) checks.throw_if_any();
     const Graph& graph = *prepared.model.graph;
     for (const std::string& remark : prepared.model.remarks) remarks.add(remark);
     checks.passed([&] { check_operators(settings.model, graph); });
     if (targets_known) {
         checks.passed([&] { check_audit(settings.audit, prepared.emissions); });
+        for (const Emission& emission : prepared.emissions)
+            checks.passed([&] { check_form(graph, emission.target); });
         checks.passed([&] { encodings.complete(prepared.assignment, graph, prepared.emissions, remarks); });
+        if (settings.run.quantized_weights) {
+            checks.passed([&] { replace_weights(graph, prepared.emissions, prepared.assignment, options); });
+        }
         checks.passed([&] { ExplainOptions(settings.explain).check(graph, prepared.emissions); });
         checks.passed([&] {
             TensorOptions(settings.tensors).apply(graph, prepared.emissions, prepared.assignment, options);
@@ -156,8 +179,10 @@ PreparedCalibration prepare_calibration(const CalibrationSettings& settings, Rem
     }
     checks.throw_if_any();
     const std::string tensors = std::move(options.settings);
-    options.settings = data.canonical_text(prepared.group) +
-                       (settings.run.reference_kernels ? "\nkernels=reference" : "") + tensors;
+    options.settings =
+        data.canonical_text(prepared.group) + (settings.run.reference_kernels ? "\nkernels=reference" : "") +
+        (settings.run.quantized_weights ? weights_text(prepared.emissions, prepared.assignment) : "") +
+        tensors;
     return prepared;
 }
 
@@ -196,11 +221,11 @@ ExitCode run_calibration(const CalibrationSettings& settings, Console& console) 
     const Clock::time_point emit_start = Clock::now();
     const StatisticsFile file(statistics);
     const std::vector<EmittedEncodings> emitted =
-        write_emissions(emissions, assignment, graph, file, remarks);
+        write_emissions(emissions, assignment, settings.encodings.patch, prepared.model, file, remarks);
     for (std::string& remark : far_value_remarks(file)) remarks.add(std::move(remark));
     for (const SkippedSample& skipped : summary.result.skipped) remarks.add("skipped: " + skipped.reason);
     summary.written = {statistics};
-    for (const Emission& emission : emissions) summary.written.push_back(emission.file);
+    add_written(emitted, summary.written);
     std::optional<std::filesystem::path> list;
     if (options.export_inputs)
         summary.written.push_back(list.emplace(options.export_inputs->write_list(file)));

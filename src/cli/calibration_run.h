@@ -11,11 +11,12 @@
 #include "cli/encoding_options.h"
 #include "cli/tensor_options.h"
 #include "engine/calibration.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 
 namespace qcalib {
 
-// How a calibration runs; nothing of it but the mask's bound and the kernels changes what is counted.
+// How a calibration runs; nothing of it but the mask's bound, the kernels and the weights changes what is
+// counted.
 struct RunSettings {
     unsigned jobs = 0;   // 0: one a core
     std::string memory;  // "4G"; "": what the system has free
@@ -25,6 +26,7 @@ struct RunSettings {
     std::string dump_input;
     std::string export_inputs;  // folder for the samples as a converter reads them
     bool reference_kernels = false;
+    bool quantized_weights = false;  // measure on weights as their codes stand for them
     bool perf = false;
     bool strict = false;
 };

@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
     commands.push_back(make_audit_command());
     commands.push_back(make_simulate_command());
     commands.push_back(make_convert_command());
+    commands.push_back(make_map_command());
     commands.push_back(make_inspect_command());
     commands.push_back(make_list_command());
     return commands;

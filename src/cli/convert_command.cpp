@@ -6,7 +6,7 @@
 #include "cli/subcommands.h"
 #include "format/format.h"
 #include "format/model_facts.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 
 namespace qcalib {
 
@@ -31,7 +31,7 @@ class ConvertCommand : public Command {
         const Format& format = find_format(format_);
         EncodingFile file = read_encodings(file_, remarks);
         if (!model_.empty()) {
-            const Model model = read_onnx_file(model_);
+            const Model model = read_model(model_);
             add_model_facts(file, *model.graph, remarks);
         }
         const std::string text = format.emit(file, remarks);

@@ -36,7 +36,7 @@ bool is_preset(const std::string& name) {
 }
 
 const std::vector<std::string> colors = {"rgb", "bgr"};
-const std::vector<std::string> layouts = {"model", "nhwc"};
+const std::vector<std::string> layouts = {"model", "nhwc", "nchw"};
 
 }  // namespace
 
@@ -85,7 +85,8 @@ void DataOptions::add_to(CLI::App& app) {
         ->group(group)
         ->allow_extra_args(false);
     app.add_option("--data-layout", settings_.layout,
-                   "Layout of raw and .npy data: model (as the model's) or nhwc")
+                   "Layout of raw data and arrays: model (as the model's), nhwc or nchw; arrays whose shape "
+                   "fits in the other layout alone are permuted without it")
         ->group(group)
         ->capture_default_str();
     app.add_option("--shuffle", settings_.shuffle, "Shuffle the list with this seed, before --limit")
@@ -123,8 +124,7 @@ Preprocessing DataOptions::preprocessing() const {
     if (settings_.multiply) flags.multiply = *settings_.multiply;
     flags.mean = parse_reals(settings_.mean, "--mean");
     flags.std = parse_reals(settings_.std, "--std");
-    flags.layout = parse_choice(settings_.layout, "--data-layout", layouts) == 0 ? DataLayout::as_model
-                                                                                 : DataLayout::nhwc;
+    flags.layout = static_cast<DataLayout>(parse_choice(settings_.layout, "--data-layout", layouts));
     if (settings_.steps.empty()) return Preprocessing(flags);
     check_no_picture_flags();
     std::vector<PictureStep> steps;
@@ -166,6 +166,7 @@ Selection DataOptions::selection() const {
 SelectedSamples DataOptions::samples(const std::vector<InputSpec>& inputs, std::size_t& group,
                                      Remarks& remarks) const {
     std::vector<ListEntry> entries = read_sample_source(settings_.list, inputs, remarks);
+    if (!entries.empty()) remark_on_moved(entries.front(), inputs, preprocessing(), remarks);
     Selection chosen = selection();
     chosen.group = group = settings_.carries.empty() ? group_size(entries, inputs) : 1;
     SelectedSamples samples = select_samples(std::move(entries), chosen);

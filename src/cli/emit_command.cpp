@@ -11,7 +11,7 @@
 #include "cli/report_file.h"
 #include "cli/subcommands.h"
 #include "cli/summary_format.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 #include "ranges/mask_like.h"
 #include "runtime/kernel_registry.h"
 
@@ -43,7 +43,7 @@ class EmitCommand : public Command {
         const std::vector<Emission> emissions = encodings_.emissions(output_, output_stem(model_));
         AssignmentOptions assignment = encodings_.assignment();
         const StatisticsFile statistics{statistics_};
-        const Model model = read_onnx_file(model_);
+        const Model model = read_model(model_);
         for (const std::string& remark : model.remarks) remarks.add(remark);
         check_same_model(statistics, model);
         explain_.check(*model.graph, emissions);
@@ -55,11 +55,11 @@ class EmitCommand : public Command {
         OutputFolder folder(output_);
         for (const Emission& emission : emissions) console.note(encodings_.describe(emission.target));
         const std::vector<EmittedEncodings> emitted =
-            write_emissions(emissions, assignment, *model.graph, statistics, remarks);
+            write_emissions(emissions, assignment, encodings_.settings().patch, model, statistics, remarks);
         for (std::string& remark : far_value_remarks(statistics)) remarks.add(std::move(remark));
         folder.keep();
         EmissionSummary summary;
-        for (const Emission& emission : emissions) summary.written.push_back(emission.file);
+        add_written(emitted, summary.written);
         summary.written.push_back(folder.path() / (output_stem(model_) + ".report.json"));
         write_report(summary.written.back(), {model_, "", {}}, encodings_, emissions, emitted, statistics,
                      remarks);

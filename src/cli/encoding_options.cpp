@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/base_file.h"
+#include "cli/onnx_names.h"
 #include "runtime/kernel_registry.h"
 
 namespace qcalib {
@@ -91,6 +92,44 @@ void check_configs(const EncodingSettings& settings) {
     }
 }
 
+// The default formats of a target are told apart by their suffixes; others have their names in the file's.
+EmissionFile emission_file(const Target& target, const std::string& format,
+                           const std::filesystem::path& stem) {
+    EmissionFile file;
+    file.format = &find_format(format);
+    const std::vector<std::string>& usual = target.default_formats;
+    const bool is_usual = std::find(usual.begin(), usual.end(), format) != usual.end();
+    file.path = fmt::format("{}.{}{}{}", stem.string(), target.name, is_usual ? "" : "." + format,
+                            file.format->suffix());
+    return file;
+}
+
+void check_given_once(std::span<const Emission> emissions) {
+    std::vector<std::filesystem::path> paths;
+    for (const Emission& emission : emissions) {
+        for (const EmissionFile& file : emission.files) {
+            if (std::find(paths.begin(), paths.end(), file.path) != paths.end()) {
+                fail("--emit: '{}:{}' is given twice", emission.target.name, file.format->name());
+            }
+            paths.push_back(file.path);
+        }
+    }
+}
+
+// Writes what a format makes of a model's encodings; answers the files.
+std::vector<std::filesystem::path> write_format(const EmissionFile& file, const EncodingSet& encodings,
+                                                const EmittedModel& model, Remarks& remarks) {
+    std::vector<std::filesystem::path> written;
+    const std::filesystem::path folder = file.path.parent_path();
+    // A suffix may hold a folder: "<stem>.circle/qparam.json".
+    for (const FormattedFile& one : file.format->files(encodings, model, file.path.filename(), remarks)) {
+        written.push_back(folder / one.path);
+        if (!written.back().parent_path().empty()) prepare_output_folder(written.back().parent_path());
+        write_file(written.back(), one.bytes);
+    }
+    return written;
+}
+
 }  // namespace
 
 void set_least_range(const std::string& text, EncodingSettings& settings) {
@@ -157,6 +196,14 @@ void EncodingOptions::add_to(CLI::App& app, bool emit_required) {
            "Keep the encodings of this file (any format of 'qcalib list formats', or an ONNX model with "
            "Clip or QuantizeLinear nodes) and fill in what it lacks")
         ->group(group);
+    app.add_option("--patch", settings_.patch,
+                   "A file of the compiler's own whose numbers are replaced, where the format can do that "
+                   "(tidl-prototxt); all else in it stays as it is")
+        ->group(group);
+    app.add_option("--onnx", settings_.onnx,
+                   "The ONNX model that a .circle or .tflite model was converted from: --override and --base "
+                   "may use its names (qcalib map shows which tensor is which)")
+        ->group(group);
     app.add_option("--nonfinite", settings_.nonfinite,
                    "NaN and infinities: skip (left out and counted) or fail (default: the target's)")
         ->group(group);
@@ -180,16 +227,12 @@ std::vector<Emission> EncodingOptions::emissions(const std::filesystem::path& fo
         const std::string name = text.substr(0, colon);
         Emission& emission = emissions.emplace_back();
         emission.target = load_target(name, config_for(name, settings_));
-        const bool other =
-            colon != std::string::npos && text.substr(colon + 1) != emission.target.default_format;
-        emission.format = &find_format(other ? text.substr(colon + 1) : emission.target.default_format);
-        emission.file =
-            folder / fmt::format("{}.{}{}{}", stem, name, other ? "." + emission.format->name() : "",
-                                 emission.format->suffix());
-        for (std::size_t i = 0; i + 1 < emissions.size(); ++i) {
-            if (emissions[i].file == emission.file) fail("--emit: '{}' is given twice", printable(text));
-        }
+        std::vector<std::string> formats = emission.target.default_formats;
+        if (colon != std::string::npos) formats = {text.substr(colon + 1)};
+        for (const std::string& format : formats)
+            emission.files.push_back(emission_file(emission.target, format, folder / stem));
     }
+    check_given_once(emissions);
     return emissions;
 }
 
@@ -233,13 +276,16 @@ void EncodingOptions::complete(AssignmentOptions& options, const Graph& graph,
         return;
     }
     look_at_targets(options.overrides, emissions, remarks);
+    if (!settings_.onnx.empty())
+        take_onnx_names(settings_.onnx, settings_.base, graph, emissions, options, remarks);
     std::vector<std::string> names;
     for (const Value& value : graph.values) names.push_back(value.name);
     for (const Emission& emission : emissions) {
         const Target& target = emission.target;
         OverrideTable(options.overrides, target.name, target.scale_is_multiplier).check_names(names);
     }
-    if (!settings_.base.empty()) options.base = read_base(settings_.base, graph, remarks);
+    if (!settings_.base.empty() && settings_.onnx.empty())
+        options.base = read_base(settings_.base, graph, remarks);
 }
 
 std::string EncodingOptions::describe(const Target& target) const {
@@ -263,20 +309,29 @@ std::string EncodingOptions::describe(const Target& target) const {
 }
 
 std::vector<EmittedEncodings> write_emissions(const std::vector<Emission>& emissions,
-                                              const AssignmentOptions& options, const Graph& graph,
+                                              const AssignmentOptions& options,
+                                              const std::filesystem::path& patch, const Model& model,
                                               const StatisticsFile& statistics, Remarks& remarks) {
     std::vector<EmittedEncodings> emitted;
     if (emissions.empty()) return emitted;
-    const Program program(std::shared_ptr<const Graph>(std::shared_ptr<void>(), &graph), builtin_kernels(),
-                          {});
+    const Program program(model.graph, builtin_kernels(), {});
     const auto constant = [&](ValueId value) { return program.constant(value); };
     for (const Emission& emission : emissions) {
         EmittedEncodings& one = emitted.emplace_back();
-        one.encodings =
-            assign_encodings(graph, constant, statistics, emission.target, options, remarks, &one.decisions);
-        write_file(emission.file, emission.format->emit(one.encodings, remarks));
+        one.encodings = assign_encodings(*model.graph, constant, statistics, emission.target, options,
+                                         remarks, &one.decisions);
+        const EmittedModel emitted_model{model, constant, emission.target, one.decisions, patch};
+        for (const EmissionFile& file : emission.files) {
+            for (std::filesystem::path& path : write_format(file, one.encodings, emitted_model, remarks))
+                one.written.push_back(std::move(path));
+        }
     }
     return emitted;
+}
+
+void add_written(std::span<const EmittedEncodings> emitted, std::vector<std::filesystem::path>& written) {
+    for (const EmittedEncodings& one : emitted)
+        written.insert(written.end(), one.written.begin(), one.written.end());
 }
 
 std::string output_stem(const std::filesystem::path& model) {

@@ -21,11 +21,18 @@ class App;
 
 namespace qcalib {
 
-// A target to emit for and the format to write.
+// A file written for a target.
+struct EmissionFile {
+    const Format* format = nullptr;
+    std::filesystem::path path;  // <folder>/<stem>.<target>[.<format>]<suffix>
+};
+
+// A target to emit for and the files to write, one at least: a converter is given the first.
 struct Emission {
     Target target;
-    const Format* format = nullptr;
-    std::filesystem::path file;  // <folder>/<stem>.<target>[.<format>]<suffix>
+    std::vector<EmissionFile> files;
+
+    const std::filesystem::path& file() const { return files.front().path; }
 };
 
 // What is written from statistics, as flags or a pipeline say it: texts are those of the flags, "" and
@@ -51,6 +58,8 @@ struct EncodingSettings {
     std::vector<Override> overrides;          // of a pipeline
     std::vector<std::string> override_flags;  // as parse_override takes them
     std::string base;                         // a file of encodings, or an ONNX model with ranges
+    std::string onnx;                         // the model whose names overrides and base use
+    std::string patch;                        // a file of the compiler's own to change
 };
 
 // Takes --least-range: a number, or a name; whether a target has it shows when the rules are read.
@@ -90,12 +99,18 @@ class EncodingOptions {
 struct EmittedEncodings {
     EncodingSet encodings;
     std::vector<Decision> decisions;
+    std::vector<std::filesystem::path> written;
 };
 
-// Chooses ranges, assigns encodings and writes the file of each emission; answers in their order.
+// Chooses ranges, assigns encodings and writes the files of each emission; answers in their order. `patch`: a
+// file that the formats change instead of making one, or "".
 std::vector<EmittedEncodings> write_emissions(const std::vector<Emission>& emissions,
-                                              const AssignmentOptions& options, const Graph& graph,
+                                              const AssignmentOptions& options,
+                                              const std::filesystem::path& patch, const Model& model,
                                               const StatisticsFile& statistics, Remarks& remarks);
+
+// Adds all files of the emissions.
+void add_written(std::span<const EmittedEncodings> emitted, std::vector<std::filesystem::path>& written);
 
 // The file name of the model without folder and ending: the start of every output's name.
 std::string output_stem(const std::filesystem::path& model);

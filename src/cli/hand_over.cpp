@@ -57,7 +57,7 @@ std::vector<std::string> hand_over_commands(std::span<const Emission> emissions,
         const Target& target = emission.target;
         const std::map<std::string, std::string> places{
             {"model", shell_word(model.string())},
-            {"encodings", shell_word(emission.file.string())},
+            {"encodings", shell_word(emission.file().string())},
             {"list", list ? shell_word(list->string()) : "input_list.txt"},
             {"stem", shell_word(model.stem().string())},
             {"activation_bits", fmt::format("{}", options.activation_bits.value_or(target.activations.bits))},

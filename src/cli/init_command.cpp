@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/pipeline_draft.h"
 #include "cli/subcommands.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 
 namespace qcalib {
 
@@ -24,7 +24,7 @@ class InitCommand : public Command {
     }
 
     ExitCode run(Console& console) override {
-        const Model model = read_onnx_file(model_);
+        const Model model = read_model(model_);
         std::error_code ignored;
         if (!force_ && std::filesystem::exists(file_, ignored)) {
             fail("{}: there is such a file already; --force writes over it", printable(file_));

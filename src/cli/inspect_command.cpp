@@ -3,13 +3,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "audit/log_reader.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/encodings_summary.h"
+#include "cli/log_summary.h"
 #include "cli/subcommands.h"
 #include "format/format.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 #include "report/convergence.h"
 #include "report/statistics_summary.h"
 #include "report/table.h"
@@ -34,13 +36,27 @@ std::string number(double value) {
 // protobuf message.
 bool holds_encodings(const std::filesystem::path& path) {
     const std::string extension = path.extension().string();
-    if (extension == ".json" || extension == ".encodings" || extension == ".cache") return true;
+    for (const char* text : {".json", ".encodings", ".cache", ".prototxt", ".yaml", ".yml"}) {
+        if (extension == text) return true;
+    }
     if (extension == ".onnx") return false;
     constexpr std::size_t enough = 64;
     const MappedFile file(path);
     const std::size_t size = std::min(file.bytes().size(), enough);
     const std::string start(reinterpret_cast<const char*>(file.bytes().data()), size);
     return trim(start).starts_with('{') || start.starts_with("TRT-");
+}
+
+// Whether the file is text: a log of a converter or quantizer, where it is nothing else.
+bool is_text(const std::filesystem::path& path) {
+    constexpr std::size_t enough = 256;
+    const MappedFile file(path);
+    const auto bytes = file.bytes().first(std::min(file.bytes().size(), enough));
+    const auto is_control = [](std::byte one) {
+        const int code = std::to_integer<int>(one);
+        return code < 0x20 && code != '\n' && code != '\r' && code != '\t' && code != 0x1b;
+    };
+    return !bytes.empty() && std::none_of(bytes.begin(), bytes.end(), is_control);
 }
 
 class InspectCommand : public Command {
@@ -51,7 +67,9 @@ class InspectCommand : public Command {
     }
 
     void add_options(CLI::App& app) override {
-        app.add_option("file", file_, "An .onnx or .qstats file, or encodings of any format")->required();
+        app.add_option("file", file_,
+                       "An .onnx or .qstats file, encodings of any format, or what a converter printed")
+            ->required();
         app.add_option("--tensor", pattern_, "Only tensors whose name fits this pattern (* and ?)");
         app.add_option("--widest", widest_, "Only this many tensors, those with the widest ranges");
         app.add_flag("--convergence", convergence_,
@@ -64,6 +82,8 @@ class InspectCommand : public Command {
             inspect_statistics(console);
         } else if (holds_encodings(file_)) {
             inspect_encodings(console);
+        } else if (std::filesystem::path(file_).extension() != ".onnx" && is_text(file_)) {
+            inspect_log(console);
         } else {
             inspect_model(console);
         }
@@ -73,6 +93,7 @@ class InspectCommand : public Command {
   private:
     void inspect_model(const Console& console) const;
     void inspect_encodings(const Console& console) const;
+    void inspect_log(const Console& console) const;
     void inspect_statistics(const Console& console) const;
     std::vector<std::size_t> chosen_tensors(const StatisticsFile& file) const;
     static Table tensor_table(const StatisticsFile& file, std::span<const std::size_t> tensors);
@@ -94,8 +115,18 @@ void InspectCommand::inspect_encodings(const Console& console) const {
     console.remarks(remarks);
 }
 
+void InspectCommand::inspect_log(const Console& console) const {
+    ConverterReport report;
+    std::vector<std::string> texts;
+    read_converter_output(file_, report, texts);
+    Remarks remarks;
+    for (std::string& text : texts) remarks.add(std::move(text));
+    console.print(log_summary(report, pattern_, console.width()));
+    console.remarks(remarks);
+}
+
 void InspectCommand::inspect_model(const Console& console) const {
-    const Model model = read_onnx_file(file_);
+    const Model model = read_model(file_);
     const Graph& graph = *model.graph;
     Table facts;
     facts.column("").column("");

@@ -68,7 +68,7 @@ std::string list_targets(std::size_t /*width*/) {
     for (const std::string& name : builtin_target_names()) {
         const Target target = load_target(name);
         text += fmt::format("{}\n    {}\n    format {}, method {}\n", name, target.summary,
-                            target.default_format, target.default_method);
+                            join(target.default_formats, ", "), target.default_method);
     }
     return text;
 }

@@ -10,6 +10,7 @@
 #include "engine/model_inputs.h"
 #include "pipeline/node.h"
 #include "pipeline/schema.h"
+#include "target/assignment.h"
 #include "target/target.h"
 
 namespace qcalib {
@@ -193,11 +194,25 @@ std::string commented_section(const PipelineSection& section) {
     return text;
 }
 
-std::string targets_section() {
+// Whether the target's rules are for models of the graph's kind.
+bool takes(const std::string& target, const Graph& graph) {
+    try {
+        check_form(graph, load_target(target));
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+// The first choice is the model's usual one; the others are comments.
+std::string targets_section(const Graph& graph) {
     std::string text = comment(pipeline_section("pipeline").find("targets")->description);
     text += "targets:\n";
+    bool first = true;
     for (const std::string& name : builtin_target_names()) {
-        text += fmt::format("  {}- {}\n", name == builtin_target_names().front() ? "" : "# ", name);
+        if (!takes(name, graph)) continue;
+        text += fmt::format("  {}- {}\n", first ? "" : "# ", name);
+        first = false;
     }
     return text + "  # - {name: snpe, config: my-snpe.yaml}    # rules of your own\n";
 }
@@ -228,7 +243,7 @@ std::string draft_pipeline(const Graph& graph, const std::string& model, const s
         text +=
             "\n" + comment(pipeline_section(name).description) + commented_section(pipeline_section(name));
     }
-    text += "\n" + targets_section();
+    text += "\n" + targets_section(graph);
     text += "\n" + comment(pipeline_section("report").description) +
             commented_section(pipeline_section("report"));
     const PipelineKey& output = *pipeline_section("pipeline").find("output");

@@ -134,6 +134,7 @@ class Binding {
         run.export_inputs = pipeline_.text("calibration.export-inputs");
         run.dump_input = pipeline_.text("calibration.dump-input");
         run.reference_kernels = pipeline_.boolean("calibration.reference-kernels", run.reference_kernels);
+        run.quantized_weights = pipeline_.boolean("calibration.quantized-weights", run.quantized_weights);
         run.strict = pipeline_.boolean("calibration.strict", run.strict);
     }
 
@@ -179,6 +180,7 @@ class Binding {
             at(*range, "least-range", [&] { set_least_range(range->scalar, encodings); });
         }
         encodings.base = pipeline_.text("base");
+        encodings.patch = pipeline_.text("patch");
         overrides(encodings.overrides);
         encodings.nonfinite = pipeline_.text("encodings.nonfinite");
         encodings.masks = pipeline_.text("encodings.masks");

@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "report/calibration_report.h"
 
 namespace qcalib {
@@ -24,11 +25,17 @@ ReportedEncoding reported(const Decision& decision, const TensorEncoding* entry)
     return reported;
 }
 
+std::vector<std::string> format_names(const Emission& emission) {
+    std::vector<std::string> names;
+    for (const EmissionFile& file : emission.files) names.push_back(file.format->name());
+    return names;
+}
+
 ReportedTarget reported(const Emission& emission, const EncodingOptions& options,
                         const EmittedEncodings& emitted) {
     ReportedTarget target{emission.target.name,
-                          emission.format->name(),
-                          emission.file.filename().string(),
+                          join(format_names(emission), ", "),
+                          emission.file().filename().string(),
                           options.describe(emission.target),
                           {}};
     std::unordered_map<std::string, const TensorEncoding*> entry_of;

@@ -16,7 +16,7 @@
 #include "cli/simulation_options.h"
 #include "cli/subcommands.h"
 #include "cli/summary_format.h"
-#include "graph/onnx_file.h"
+#include "graph/model_file.h"
 #include "report/simulation_report.h"
 #include "runtime/isa.h"
 #include "runtime/kernel_registry.h"
@@ -193,7 +193,7 @@ class SimulateCommand : public Command {
             if (prepared.switches.inputs == InputRanges::list && converter_list_.empty())
                 fail("--input-ranges list: expected --converter-list FILE beside it");
         });
-        if (!checks.passed([&] { prepared.model = read_onnx_file(model_); })) checks.throw_if_any();
+        if (!checks.passed([&] { prepared.model = read_model(model_); })) checks.throw_if_any();
         for (const std::string& remark : prepared.model.remarks) remarks.add(remark);
         checks.passed([&] { check_operators(*prepared.model.graph); });
         checks.throw_if_any();
@@ -255,7 +255,8 @@ class SimulateCommand : public Command {
     static GivenEncodings encodings_of(const std::string& path, const PreparedSimulation& prepared,
                                        Remarks& remarks) {
         if (path.empty()) return {};
-        const BaseEncodings base = read_base(path, *prepared.model.graph, remarks);
+        BaseEncodings base = read_base(path, *prepared.model.graph, remarks);
+        put_on_grid(base.set, base.ranges_alone, prepared.simulated->target());
         return match_encodings(*prepared.simulated, base.set, remarks);
     }
 
@@ -285,8 +286,11 @@ class SimulateCommand : public Command {
         }
         for (const Parameter& parameter : model.parameters()) resolved.insert(parameter.value);  // biases
         std::vector<ValueId> floats;
+        const bool integer = prepared.switches.arithmetic == Arithmetic::integer;
         for (const ValueId value : prepared.given.unencoded) {
-            if (!resolved.contains(value)) floats.push_back(value);
+            // The integer chain says itself what it makes of inputs, and it knows ranges of Clips.
+            const bool told = integer && model.graph()->values[value].producer == no_node;
+            if (!resolved.contains(value) && !told) floats.push_back(value);
         }
         std::vector<ValueId> unused;
         for (const auto& [value, entry] : prepared.given.by_value) {

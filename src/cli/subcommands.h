@@ -15,6 +15,7 @@ std::unique_ptr<Command> make_merge_command();
 std::unique_ptr<Command> make_audit_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_convert_command();
+std::unique_ptr<Command> make_map_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_list_command();
 

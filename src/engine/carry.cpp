@@ -128,7 +128,7 @@ void start_with_zeros(const Graph& graph, const Carry& carry, std::vector<InputS
                       Remarks& remarks) {
     InputSpec& input = inputs[carry.input];
     if (input.otherwise || !input.rank_known) return;
-    if (size_of(input.type) == 0) {
+    if (!is_numeric(input.type)) {
         fail("{}: {} is of type {}, which cannot be carried", carry.option, describe(input),
              name_of(input.type));
     }

@@ -58,6 +58,14 @@ PipelineSection document_section() {
                  .otherwise = "none",
                  .example = "encodings.json",
                  .flag = "--base"},
+                {.name = "patch",
+                 .type = path,
+                 .description =
+                     "A file of the compiler's own whose numbers are replaced, where the format can do that "
+                     "(tidl-prototxt); all else in it stays as it is.",
+                 .otherwise = "none",
+                 .example = "m_quant_params.prototxt",
+                 .flag = "--patch"},
                 {.name = "overrides",
                  .type = anything,
                  .description =
@@ -299,6 +307,13 @@ PipelineSection calibration_section() {
                  .otherwise = "false",
                  .is_literal = true,
                  .flag = "--reference-kernels"},
+                {.name = "quantized-weights",
+                 .type = boolean,
+                 .description = "Measure on weights as their codes stand for them, as one-quantize does (for "
+                                "the target circle alone).",
+                 .otherwise = "false",
+                 .is_literal = true,
+                 .flag = "--quantized-weights"},
                 {.name = "export-inputs",
                  .type = text,
                  .description = "Folder to write the samples to as the converter reads them, with "

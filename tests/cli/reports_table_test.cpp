@@ -28,6 +28,13 @@ constexpr std::array qualcomm_reports = {1,  2,  3,  4,  5,  7,  8,  9,  10, 11,
                                          22, 23, 24, 26, 27, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40,
                                          41, 42, 43, 44, 45, 47, 48, 49, 50, 52, 54, 55, 57, 59, 60};
 
+// Those of TIDL's, and of Samsung ONE's.
+constexpr std::array tidl_reports = {1,  2,  3,  5,  6,  7,  8,  9,  11, 13, 14, 16, 17, 18, 20,
+                                     21, 22, 23, 25, 26, 27, 28, 30, 31, 32, 34, 36, 37, 38, 39};
+constexpr std::array circle_reports = {1,  2,  3,  4,  6,  7,  8,  10, 12, 13, 14, 16, 17,
+                                       18, 20, 21, 22, 23, 24, 26, 27, 28, 30, 31, 32, 33,
+                                       34, 35, 37, 38, 39, 40, 42, 43, 45, 46, 47, 50};
+
 struct Report {
     std::string state;
     std::string place;
@@ -74,7 +81,8 @@ void check_test(const std::string& place) {
 
 TEST_CASE("every report has a place, and no place is of a report that is not there") {
     const std::map<std::string, Report> found = read_reports();
-    CHECK(found.size() == reports.size() + qualcomm_reports.size());
+    CHECK(found.size() ==
+          reports.size() + qualcomm_reports.size() + tidl_reports.size() + circle_reports.size());
     for (const int number : reports) {
         CAPTURE(number);
         CHECK(found.contains(fmt::format("peers-{}", number)));
@@ -82,6 +90,14 @@ TEST_CASE("every report has a place, and no place is of a report that is not the
     for (const int number : qualcomm_reports) {
         CAPTURE(number);
         CHECK(found.contains(fmt::format("snpe-7.{}", number)));
+    }
+    for (const int number : tidl_reports) {
+        CAPTURE(number);
+        CHECK(found.contains(fmt::format("tidl-6.{}", number)));
+    }
+    for (const int number : circle_reports) {
+        CAPTURE(number);
+        CHECK(found.contains(fmt::format("circle-6.{}", number)));
     }
 }
 
