@@ -138,10 +138,8 @@ void note(AuditResult& result, std::string_view text) {
     result.notes.emplace_back(text);
 }
 
-// What a user should know of such files whatever came out.
-void add_notes(const AuditContext& context, AuditResult& result) {
-    const EncodingFile& given = *context.input.given;
-    const ConverterReport& found = *context.input.found;
+// Notes on files that Qualcomm's quantizer reads.
+void add_qualcomm_notes(const EncodingFile& given, const ConverterReport& found, AuditResult& result) {
     const bool parameters =
         std::any_of(given.entries.begin(), given.entries.end(),
                     [](const FileEntry& entry) { return entry.section == Section::parameter; });
@@ -165,15 +163,24 @@ void add_notes(const AuditContext& context, AuditResult& result) {
              "given "
              "--bias_bitwidth 32");
     }
+}
+
+// What a user should know of such files whatever came out.
+void add_notes(const AuditContext& context, AuditResult& result) {
+    const Target& target = *context.input.target;
+    if (target.tidl == nullptr && target.circle == nullptr) {
+        add_qualcomm_notes(*context.input.given, *context.input.found, result);
+    }
     const bool input = std::any_of(context.matches.begin(), context.matches.end(), [&](const Match& match) {
         return context.model ? context.model->is_input(match.name) : match.found->layer == match.name;
     });
-    if (input && context.input.target->name == "snpe") {
+    if (input && target.name == "snpe") {
         note(result,
              "snpe-net-run quantizes inputs by the range of each sample unless --static_min_max is "
              "given: ranges of inputs hold on a device only then");
     }
-    result.notes.insert(result.notes.end(), found.notes.begin(), found.notes.end());
+    const std::vector<std::string>& found = context.input.found->notes;
+    result.notes.insert(result.notes.end(), found.begin(), found.end());
 }
 
 }  // namespace

@@ -116,17 +116,18 @@ void check_given_once(std::span<const Emission> emissions) {
     }
 }
 
-// Writes what a format makes of a model's encodings; answers the files.
+// Writes what a format makes of a model's encodings; answers the files, or the first where they fill a folder
+// of their own ("<stem>.circle/qparam.json").
 std::vector<std::filesystem::path> write_format(const EmissionFile& file, const EncodingSet& encodings,
                                                 const EmittedModel& model, Remarks& remarks) {
     std::vector<std::filesystem::path> written;
     const std::filesystem::path folder = file.path.parent_path();
-    // A suffix may hold a folder: "<stem>.circle/qparam.json".
     for (const FormattedFile& one : file.format->files(encodings, model, file.path.filename(), remarks)) {
         written.push_back(folder / one.path);
         if (!written.back().parent_path().empty()) prepare_output_folder(written.back().parent_path());
         write_file(written.back(), one.bytes);
     }
+    if (file.format->suffix().starts_with('/')) written.resize(1);
     return written;
 }
 

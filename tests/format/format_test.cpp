@@ -23,7 +23,7 @@ TEST_CASE("every format has a name of its own, a suffix and documentation, and i
     CHECK(names == std::set<std::string>{"snpe", "mqbench", "aimet-0.4.0", "aimet-0.5.0", "aimet-0.6.1",
                                          "aimet-1.0.0", "aimet-2.0.0", "ppq", "qairt-dump", "ort-table",
                                          "ort-overrides", "tensorrt-cache", "tidl-prototxt", "tidl-onnx",
-                                         "tidl-options", "circle-qparam", "circle-model", "circle-model"});
+                                         "tidl-options", "circle-qparam", "circle-model"});
 }
 
 TEST_CASE("an unknown format is an error that lists the formats and offers the nearest") {
