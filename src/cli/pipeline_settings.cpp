@@ -180,6 +180,7 @@ class Binding {
             at(*range, "least-range", [&] { set_least_range(range->scalar, encodings); });
         }
         encodings.base = pipeline_.text("base");
+        encodings.onnx = pipeline_.text("onnx");
         encodings.patch = pipeline_.text("patch");
         overrides(encodings.overrides);
         encodings.nonfinite = pipeline_.text("encodings.nonfinite");

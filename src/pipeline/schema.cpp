@@ -58,6 +58,14 @@ PipelineSection document_section() {
                  .otherwise = "none",
                  .example = "encodings.json",
                  .flag = "--base"},
+                {.name = "onnx",
+                 .type = path,
+                 .description =
+                     "The ONNX model that a .circle or .tflite model was converted from: `base` and "
+                     "`overrides` may use its names.",
+                 .otherwise = "none",
+                 .example = "m.onnx",
+                 .flag = "--onnx"},
                 {.name = "patch",
                  .type = path,
                  .description =
