@@ -69,8 +69,11 @@ Tensor read_joined(const ListEntry& entry, std::size_t input, std::span<const In
         parts.push_back(fmt::format("{} of {} for {}", bytes, name_of(inputs[i].type), describe(inputs[i])));
     }
     if (file.bytes().size() != total) {
-        fail("{}: expected {} bytes ({}), found {} bytes", shown, total, join(parts, ", "),
-             file.bytes().size());
+        fail(
+            "{}: expected {} bytes ({}), found {} bytes; where each input has a file of its own, they are "
+            "given "
+            "as name:=path",
+            shown, total, join(parts, ", "), file.bytes().size());
     }
     const std::uint64_t bytes = bytes_for(inputs[input], shown);
     return fit_bytes(file.bytes().subspan(first, bytes),

@@ -76,7 +76,9 @@ TEST_CASE("A file of another size than all inputs together is refused with the b
           (folder.path() / "records/short.bin").string() +
               ": expected 36 bytes (8 of float32 for input 'image' [1,2], 24 of int64 for input 'ids' [1,3], "
               "4 of "
-              "bool for input 'mask' [1,4]), found 32 bytes");
+              "bool for input 'mask' [1,4]), found 32 bytes; where each input has a file of its own, they "
+              "are given "
+              "as name:=path");
     std::vector<InputSpec> open_inputs = three_inputs;
     open_inputs[1].shape[1] = std::nullopt;
     CHECK(

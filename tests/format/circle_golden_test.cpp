@@ -325,8 +325,9 @@ TEST_CASE("the check says of each small model what q-implant says") {
     CHECK(refused == 25);
 }
 
-TEST_CASE("recorded ranges of real networks become what circle-quantizer makes of them") {
-    const Target target = circle_quantizer_rules();
+// Calls `check(name, golden, file)` for each network whose model is there; answers for how many.
+template <typename Check>
+std::size_t for_each_network(const Check& check) {
     std::size_t networks = 0;
     for (const char* name : {"onet", "rnet", "alexa_v0.1", "hey_mycroft_v0.1", "timer_v0.1"}) {
         const Json golden = golden_json(golden_folder / (std::string(name) + ".json"));
@@ -339,65 +340,62 @@ TEST_CASE("recorded ranges of real networks become what circle-quantizer makes o
         }
         CAPTURE(model);
         const CircleFile file = read_circle_file(*path);
-        CircleRanges ranges;
-        for (const auto& [tensor, ends] : golden.at("recorded_percentile_1_99").items())
-            ranges[tensor] = {ends.at(0).get<double>(), ends.at(1).get<double>()};
-        for (const GoldenMode& mode : golden_modes) {
-            CAPTURE(mode.name);
-            const CircleEncodings encodings = encode_golden(*file.model.graph, target, ranges, mode);
-            const std::vector<std::string> found =
-                differences(*file.model.graph, target, encodings, golden.at(mode.name),
-                            {"onnx_tf_prefix_Constant_20_26"});
-            CHECK(found == std::vector<std::string>{});
-        }
+        check(name, golden, file);
         ++networks;
     }
+    return networks;
+}
+
+TEST_CASE("recorded ranges of real networks become what circle-quantizer makes of them") {
+    const Target target = circle_quantizer_rules();
+    const std::size_t networks =
+        for_each_network([&](const std::string& /*name*/, const Json& golden, const CircleFile& file) {
+            CircleRanges ranges;
+            for (const auto& [tensor, ends] : golden.at("recorded_percentile_1_99").items())
+                ranges[tensor] = {ends.at(0).get<double>(), ends.at(1).get<double>()};
+            for (const GoldenMode& mode : golden_modes) {
+                CAPTURE(mode.name);
+                const CircleEncodings encodings = encode_golden(*file.model.graph, target, ranges, mode);
+                const std::vector<std::string> found =
+                    differences(*file.model.graph, target, encodings, golden.at(mode.name),
+                                {"onnx_tf_prefix_Constant_20_26"});
+                CHECK(found == std::vector<std::string>{});
+            }
+        });
     MESSAGE("networks compared: " << networks << " of 5");
 }
 
 TEST_CASE("our executor records the ranges of real networks that record-minmax records, to 1e-5") {
-    std::size_t networks = 0;
-    for (const char* name : {"onet", "rnet", "alexa_v0.1", "hey_mycroft_v0.1", "timer_v0.1"}) {
-        const Json golden = golden_json(golden_folder / (std::string(name) + ".json"));
-        const std::string model = golden.at("file").get<std::string>();
-        const std::optional<std::filesystem::path> path =
-            cached_model(std::filesystem::path(model).filename());
-        if (!path) {
-            MESSAGE("skipped: " << model << " is not there (scripts/fetch-models)");
-            continue;
-        }
-        CAPTURE(model);
-        const CircleFile file = read_circle_file(*path);
-        const Graph& graph = *file.model.graph;
-        ExtremesTap tap;
-        Program program(file.model.graph, builtin_kernels(), {&tap});
-        Frame frame;
-        std::uint64_t number = 0;
-        for (const Tensor& record :
-             golden_records(graph, golden_folder / (std::string(name) + ".records.f32"))) {
-            const std::vector<Tensor> inputs{record};
-            frame.run(program.plan(inputs), inputs, number++);
-        }
-        std::vector<std::string> found;
-        for (const auto& [tensor, ends] : golden.at("recorded_percentile_1_99").items()) {
-            const ValueId value = graph.find(tensor);
-            const bool seen = value != no_value && tap.least[value].size() == 4;
-            if (!seen) {
-                found.push_back(tensor + ": not seen");
-                continue;
+    const std::size_t networks =
+        for_each_network([&](const std::string& name, const Json& golden, const CircleFile& file) {
+            const Graph& graph = *file.model.graph;
+            ExtremesTap tap;
+            Program program(file.model.graph, builtin_kernels(), {&tap});
+            Frame frame;
+            std::uint64_t number = 0;
+            for (const Tensor& record : golden_records(graph, golden_folder / (name + ".records.f32"))) {
+                const std::vector<Tensor> inputs{record};
+                frame.run(program.plan(inputs), inputs, number++);
             }
-            const std::vector<double>& least = tap.least[value];
-            const std::vector<double>& greatest = tap.greatest[value];
-            if (!same_range(ends, low_of_four(least), high_of_four(greatest)))
-                found.push_back(tensor + ": percentiles");
-            // Four records are one group of the moving average.
-            const Json& plain = golden.at("recorded_moving_average_16_0.1").at(tensor);
-            if (!same_range(plain, *std::ranges::min_element(least), *std::ranges::max_element(greatest)))
-                found.push_back(tensor + ": extremes");
-        }
-        CHECK(found == std::vector<std::string>{});
-        ++networks;
-    }
+            std::vector<std::string> found;
+            for (const auto& [tensor, ends] : golden.at("recorded_percentile_1_99").items()) {
+                const ValueId value = graph.find(tensor);
+                const bool seen = value != no_value && tap.least[value].size() == 4;
+                if (!seen) {
+                    found.push_back(tensor + ": not seen");
+                    continue;
+                }
+                const std::vector<double>& least = tap.least[value];
+                const std::vector<double>& greatest = tap.greatest[value];
+                if (!same_range(ends, low_of_four(least), high_of_four(greatest)))
+                    found.push_back(tensor + ": percentiles");
+                // Four records are one group of the moving average.
+                const Json& plain = golden.at("recorded_moving_average_16_0.1").at(tensor);
+                if (!same_range(plain, *std::ranges::min_element(least), *std::ranges::max_element(greatest)))
+                    found.push_back(tensor + ": extremes");
+            }
+            CHECK(found == std::vector<std::string>{});
+        });
     MESSAGE("networks run: " << networks << " of 5");
 }
 
